@@ -20,8 +20,8 @@ fn ptx() -> Result<(), Box<dyn std::error::Error>> {
 
     let bounds = |entry: lacuna_kernels::Entry<()>| {
         let Bounds { max_threads, min_blocks } = entry.bounds;
-        let (cluster, threads, shared_bytes) = (entry.cluster, entry.threads, entry.shared_bytes);
-        LaunchBounds { max_threads, min_blocks, cluster, threads, shared_bytes }
+        let lacuna_kernels::Entry { cluster, has_map, threads, shared_bytes, .. } = entry;
+        LaunchBounds { max_threads, min_blocks, cluster, has_map, threads, shared_bytes }
     };
     let is_on =
         |operation: &str| std::env::var_os(format!("CARGO_FEATURE_{}", operation.to_uppercase())).is_some();

@@ -122,6 +122,7 @@ pub(crate) fn launch_bounds(entry: &str) -> Option<LaunchBounds> {
         max_threads: listed.bounds.max_threads,
         min_blocks: listed.bounds.min_blocks,
         cluster: listed.cluster,
+        has_map: listed.has_map,
         threads: listed.threads,
         shared_bytes: listed.shared_bytes,
     })

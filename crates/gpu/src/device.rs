@@ -1,5 +1,7 @@
 //! The trait itself.
-use crate::{AtomicAdd, AtomicMax, CoreMatrices, F16, GlobalMut, GlobalPtr, Scalar, SharedPtr, Word};
+use crate::{
+    AtomicAdd, AtomicMax, CoreMatrices, F16, GlobalMut, GlobalPtr, Scalar, SharedPtr, TensorMap, Word,
+};
 
 /// Threads in a warp.
 pub const WARP: u32 = 32;
@@ -190,6 +192,38 @@ pub trait Gpu: Copy {
     /// Waits until at most `PENDING` of this thread's groups are still under way. sm_80.
     #[track_caller]
     fn copy_async_wait<const PENDING: u32>(self);
+
+    /// Fetches `map` for the bulk copies to come, which then start sooner. Nobody waits for it. sm_90a.
+    #[track_caller]
+    fn bulk_prefetch(self, map: &TensorMap);
+    /// Makes the eight bytes at `barrier` a barrier (`mbarrier`) of this warp's bulk copies. As for all of these, the whole warp
+    /// comes, with the same arguments, and one lane does it. sm_90a.
+    ///
+    /// # Safety
+    /// See the trait; nothing but this warp's bulk copies uses `barrier` from now on.
+    #[track_caller]
+    unsafe fn bulk_barrier_init(self, barrier: SharedPtr<u64>);
+    /// Says how many bytes the bulk copies have that this warp starts next at `barrier`, until it waits for them. sm_90a.
+    ///
+    /// # Safety
+    /// The barrier is this warp's, and no copies are under way there.
+    #[track_caller]
+    unsafe fn bulk_expect(self, barrier: SharedPtr<u64>, bytes: u32);
+    /// Starts copying the box of `map`'s tensor whose first column, row and matrix are `at` to shared memory, where it begins at a
+    /// multiple of 1024 bytes. What lies outside of the tensor becomes zero. It may be read after [`bulk_wait`](Gpu::bulk_wait), and by
+    /// other warps after a barrier that follows it. sm_90a.
+    ///
+    /// # Safety
+    /// See the trait; nobody touches the destination until the wait, nor writes the source. What else was written there, or read
+    /// but by products of warpgroups, was followed by [`fence_async_proxy`](Gpu::fence_async_proxy).
+    #[track_caller]
+    unsafe fn bulk_copy(self, to: SharedPtr<u16>, map: &TensorMap, at: [u32; 3], barrier: SharedPtr<u64>);
+    /// Waits for the copies at `barrier`; `turn` is even the first time, odd the second, and so on. sm_90a.
+    ///
+    /// # Safety
+    /// The barrier is this warp's, and copies of as many bytes as it expects have started there.
+    #[track_caller]
+    unsafe fn bulk_wait(self, barrier: SharedPtr<u64>, turn: u32);
 
     /// Adds to global memory atomically, and gives the old value. The order among threads is not defined.
     ///

@@ -17,6 +17,7 @@ mod device;
 mod pointer;
 mod real;
 mod scalar;
+mod tensor_map;
 
 #[cfg(target_arch = "nvptx64")]
 mod ptx;
@@ -28,6 +29,7 @@ pub use pointer::{GlobalMut, GlobalPtr, SharedPtr};
 pub use ptx::{Ptx, instructions};
 pub use real::{Bf16, F16, Real};
 pub use scalar::{AtomicAdd, AtomicBits, AtomicKind, AtomicMax, AtomicOp, Scalar, Word};
+pub use tensor_map::{Tensor, TensorMap};
 
 /// This crate's folder, where it was compiled for the host.
 pub const FOLDER: &str = env!("CARGO_MANIFEST_DIR");

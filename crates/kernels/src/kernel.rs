@@ -36,6 +36,16 @@ pub trait Kernel: 'static {
     /// write shared memory only.
     const EARLY_PROLOGUE: bool = false;
 
+    /// Whether the argument begins with a [`TensorMap`](lacuna_gpu::TensorMap). A GPU copies by the map where it lies, among the kernel's
+    /// parameters: so these are aligned for it, and [`with_map_at`](Kernel::with_map_at) tells the kernel the address.
+    const HAS_MAP: bool = false;
+
+    /// The argument with the map's address in place of the map.
+    #[inline(always)]
+    fn with_map_at(args: Self::Args, _address: u64) -> Self::Args {
+        args
+    }
+
     /// The body, run by every thread of the grid.
     ///
     /// # Safety
@@ -74,6 +84,8 @@ pub struct Entry<Tile> {
     pub bounds: Bounds,
     /// Blocks of a cluster.
     pub cluster: u32,
+    /// Whether the argument begins with a tensor map.
+    pub has_map: bool,
     /// Lowest target that can run it, as in `sm_70`; see [`runs_on`](Entry::runs_on).
     pub min_sm: u32,
     /// The constants of the kernel.
@@ -108,6 +120,7 @@ impl<Tile: Copy> Entry<Tile> {
             shared_bytes: K::SHARED_BYTES,
             bounds: K::BOUNDS,
             cluster: K::CLUSTER,
+            has_map: K::HAS_MAP,
             min_sm: K::MIN_SM,
             tile: K::TILE,
             kernel: TypeId::of::<K>(),
@@ -139,6 +152,7 @@ impl<Tile: Copy> Entry<Tile> {
             shared_bytes: self.shared_bytes,
             bounds: self.bounds,
             cluster: self.cluster,
+            has_map: self.has_map,
             min_sm: self.min_sm,
             tile: (),
             kernel: self.kernel,

@@ -4,7 +4,7 @@
 //! `list.rs`, names each entry point once. From the whole list come the PTX entry points (in this crate, on that target and
 //! with feature `entry-points`, which is on by default), the host's table [`entries`], and the simulator's dispatch.
 #![no_std]
-#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
 pub mod attention;
 pub mod bias_act;

@@ -1,4 +1,6 @@
 //! The entry points of the PTX module, one for each line of the list.
+use core::arch::asm;
+
 use lacuna_gpu::{Gpu, Ptx};
 
 use crate::Kernel;
@@ -18,6 +20,18 @@ macro_rules! entry_points {
                     if !<$kernel as Kernel>::EARLY_PROLOGUE {
                         Ptx.grid_dependency_wait();
                     }
+                    let args = if <$kernel as Kernel>::HAS_MAP {
+                        Ptx::hold_shared_address();
+                        let place: u64;
+                        // SAFETY: takes the generic address of the parameter, by the name that LLVM gives it.
+                        unsafe {
+                            asm!(concat!("mov.u64 {0}, ", $name, "_param_0;"), "cvta.param.u64 {0}, {0};", out(reg64) place,
+                                options(pure, nomem, nostack));
+                        }
+                        <$kernel as Kernel>::with_map_at(args, place)
+                    } else {
+                        args
+                    };
                     // SAFETY: whoever launches keeps the kernel's contract, as `Kernel::run` states it.
                     unsafe { <$kernel as Kernel>::run(Ptx, args) }
                 }

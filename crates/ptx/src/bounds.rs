@@ -10,6 +10,8 @@ pub struct LaunchBounds {
     pub min_blocks: u32,
     /// Blocks of a cluster along x; with more than 1, as every launch is then made of them, the entry says so.
     pub cluster: u32,
+    /// Whether the entry's parameter begins with a tensor map, which lies at a multiple of 64 bytes.
+    pub has_map: bool,
     /// Threads of a block as it is launched. Not written into the PTX; the occupancy counts it.
     pub threads: u32,
     /// Bytes of dynamic shared memory of a block. Not written into the PTX; the occupancy counts it.
@@ -19,7 +21,7 @@ pub struct LaunchBounds {
 impl LaunchBounds {
     /// Blocks of up to so many threads, and nothing else.
     pub const fn threads(max_threads: u32) -> Self {
-        Self { max_threads, min_blocks: 0, cluster: 1, threads: max_threads, shared_bytes: 0 }
+        Self { max_threads, min_blocks: 0, cluster: 1, has_map: false, threads: max_threads, shared_bytes: 0 }
     }
 
     /// The directives that stand between an entry's parameters and its body.
@@ -45,8 +47,7 @@ mod tests {
     #[test]
     fn zero_blocks_ask_for_nothing() {
         assert_eq!(LaunchBounds::threads(128).directives("k").unwrap(), ".maxntid 128, 1, 1\n");
-        let bounds =
-            LaunchBounds { max_threads: 64, min_blocks: 8, cluster: 1, threads: 64, shared_bytes: 512 };
+        let bounds = LaunchBounds { min_blocks: 8, shared_bytes: 512, ..LaunchBounds::threads(64) };
         assert_eq!(bounds.directives("k").unwrap(), ".maxntid 64, 1, 1\n.minnctapersm 8\n");
     }
 

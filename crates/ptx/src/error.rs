@@ -246,6 +246,14 @@ pub enum BuildError {
         /// The threads asked for.
         max_threads: u32,
     },
+    /// An entry without the one parameter that begins with a tensor map.
+    #[error(
+        "entry `{entry}`: it should have one parameter, an array of bytes that begins with a tensor map, and has none"
+    )]
+    NoParameter {
+        /// The entry.
+        entry: String,
+    },
     /// ptxas refused a module.
     #[error("{target}: ptxas {version} refused the module:\n{output}")]
     PtxasRefused {

@@ -47,7 +47,10 @@ impl Module {
             .map(|entry| {
                 let bounds = bounds(entry.name);
                 let directives = bounds.map(|bounds| bounds.directives(entry.name)).transpose()?;
-                let ptx = stand_alone(&items, entry, directives.as_deref().unwrap_or_default());
+                let mut ptx = stand_alone(&items, entry, directives.as_deref().unwrap_or_default());
+                if bounds.is_some_and(|bounds| bounds.has_map) {
+                    ptx = with_aligned_parameter(&ptx, entry.name)?;
+                }
                 Ok(EntryPtx { name: entry.name.into(), ptx, bounds })
             })
             .collect::<Result<Vec<_>, BuildError>>()?;
@@ -62,6 +65,23 @@ impl Module {
     pub fn entry(&self, name: &str) -> Option<&EntryPtx> {
         self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name)).ok().map(|at| &self.entries[at])
     }
+}
+
+/// The alignment of a tensor map among an entry's parameters. Rust gives a parameter 16 bytes at most.
+const MAP_ALIGNMENT: &str = "64";
+
+/// The text with the entry's only parameter aligned for a tensor map.
+fn with_aligned_parameter(ptx: &str, entry: &str) -> Result<String, BuildError> {
+    let name = format!(" {entry}_param_0[");
+    let found = ptx.lines().find(|line| line.contains(".param .align ") && line.contains(&name));
+    let Some(line) = found else { return Err(BuildError::NoParameter { entry: entry.into() }) };
+    let of_alignment = |line: &str| {
+        let (before, after) = line.split_once(".align ")?;
+        let (_, after) = after.split_once(' ')?;
+        Some(format!("{before}.align {MAP_ALIGNMENT} {after}"))
+    };
+    let aligned = of_alignment(line).ok_or_else(|| BuildError::NoParameter { entry: entry.into() })?;
+    Ok(ptx.replacen(line, &aligned, 1))
 }
 
 /// The text of a module with this entry, and the declarations and functions it reaches.
@@ -120,6 +140,19 @@ mod tests {
     }
 
     #[test]
+    fn a_parameter_with_a_tensor_map_is_aligned_for_it() {
+        let with_map = |of: &'static str| {
+            let bounds =
+                move |name: &str| Some(LaunchBounds { has_map: name == of, ..LaunchBounds::threads(64) });
+            Module::split(Target::Sm80, TWO, bounds)
+        };
+        let add = with_map("add").unwrap().entry("add").unwrap().ptx.clone();
+        assert!(add.contains("\t.param .align 64 .b8 add_param_0[56]\n"), "{add}");
+        let error = with_map("scale").unwrap_err();
+        assert!(matches!(&error, BuildError::NoParameter { entry } if entry == "scale"), "{error}");
+    }
+
+    #[test]
     fn an_entry_keeps_only_what_it_reaches() {
         let module = split(TWO).unwrap();
         let add = &module.entry("add").unwrap().ptx;
@@ -134,8 +167,7 @@ mod tests {
 
     #[test]
     fn launch_bounds_stand_before_the_body() {
-        let bounds =
-            LaunchBounds { max_threads: 128, min_blocks: 4, cluster: 1, threads: 128, shared_bytes: 0 };
+        let bounds = LaunchBounds { min_blocks: 4, ..LaunchBounds::threads(128) };
         let module = Module::split(Target::Sm80, TWO, |name| (name == "add").then_some(bounds)).unwrap();
         let add = &module.entry("add").unwrap().ptx;
         assert!(add.contains("\n)\n.maxntid 128, 1, 1\n.minnctapersm 4\n{\n"), "{add}");

@@ -137,8 +137,7 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_aligned() {
-        let bounds =
-            LaunchBounds { max_threads: 128, min_blocks: 0, cluster: 1, threads: 128, shared_bytes: 1024 };
+        let bounds = LaunchBounds { shared_bytes: 1024, ..LaunchBounds::threads(128) };
         let usage = Usage { registers: 64, shared: 16, ..Usage::default() };
         let rows = vec![
             Resources::new(Target::Sm90a, &entry("scale", None), usage).unwrap(),

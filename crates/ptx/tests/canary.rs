@@ -37,7 +37,7 @@ fn crate_with(source: &str) -> tempfile::TempDir {
 #[test]
 fn barriers_between_divergent_branches_stay_single() {
     let Some(cache) = cache_with_compiler() else { return };
-    let bounds = LaunchBounds { max_threads: 64, min_blocks: 2, cluster: 1, threads: 64, shared_bytes: 0 };
+    let bounds = LaunchBounds { min_blocks: 2, ..LaunchBounds::threads(64) };
     let build = Builder::new(canary())
         .launch_bounds(move |entry| (entry == "canary").then_some(bounds))
         .expect_barriers(|entry| Some(if entry == "canary" { 2 } else { 0 }))

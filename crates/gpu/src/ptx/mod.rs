@@ -4,6 +4,7 @@
 //! assembly does not, and a barrier written in it may be copied into one arm of a branch. LLVM has none for warpgroups'
 //! products and registers: callers keep these under conditions that a whole warpgroup shares. Memory operations are
 //! inline assembly, because that alone fixes their width and cache hints.
+mod bulk;
 mod intrinsics;
 #[macro_use]
 mod macros;
@@ -15,7 +16,8 @@ use core::arch::{asm, nvptx};
 
 use self::intrinsics as llvm;
 use crate::{
-    AtomicAdd, AtomicMax, AtomicOp, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word,
+    AtomicAdd, AtomicMax, AtomicOp, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr,
+    TensorMap, Word,
 };
 
 /// Instructions on shared memory by its address, for an implementation of [`Gpu`] that has another block of it than [`Ptx`].
@@ -34,6 +36,16 @@ impl Ptx {
     pub fn trap() -> ! {
         // SAFETY: the instruction has no precondition.
         unsafe { nvptx::trap() }
+    }
+
+    /// Has the address of shared memory computed here, for all that follows. Where no access is certain to come first, each computes it
+    /// for itself: three instructions, of which one waits, and a branch around them where the access is conditional.
+    #[inline(always)]
+    pub fn hold_shared_address() {
+        // SAFETY: a comment.
+        unsafe {
+            asm!("// {0}", in(reg32) memory::shared_address(0), options(nomem, nostack, preserves_flags))
+        }
     }
 
     /// Lets the launch after this one place its blocks as soon as all blocks of this one are there, and not only when they
@@ -238,6 +250,33 @@ impl Gpu for Ptx {
     fn copy_async_wait<const PENDING: u32>(self) {
         // SAFETY: has no precondition.
         unsafe { asm!("cp.async.wait_group {};", const PENDING, options(nostack)) }
+    }
+
+    #[inline(always)]
+    fn bulk_prefetch(self, map: &TensorMap) {
+        // SAFETY: a hint, of a kernel's parameter.
+        unsafe { bulk::prefetch(map.address()) }
+    }
+    #[inline(always)]
+    unsafe fn bulk_barrier_init(self, barrier: SharedPtr<u64>) {
+        // SAFETY: passed on to the caller.
+        unsafe { bulk::init(memory::shared_address(barrier.offset())) }
+    }
+    #[inline(always)]
+    unsafe fn bulk_expect(self, barrier: SharedPtr<u64>, bytes: u32) {
+        // SAFETY: passed on to the caller.
+        unsafe { bulk::expect(memory::shared_address(barrier.offset()), bytes) }
+    }
+    #[inline(always)]
+    unsafe fn bulk_copy(self, to: SharedPtr<u16>, map: &TensorMap, at: [u32; 3], barrier: SharedPtr<u64>) {
+        let [to, barrier] = [to.offset(), barrier.offset()].map(memory::shared_address);
+        // SAFETY: passed on to the caller.
+        unsafe { bulk::copy(to, map.address(), at, barrier) }
+    }
+    #[inline(always)]
+    unsafe fn bulk_wait(self, barrier: SharedPtr<u64>, turn: u32) {
+        // SAFETY: passed on to the caller.
+        unsafe { bulk::wait(memory::shared_address(barrier.offset()), turn & 1) }
     }
 
     atomics! {

@@ -125,11 +125,15 @@ macro_rules! spmm {
             // thread blocks]; tiles of `f32` have 128 rows, and chunks 32 columns of A
             #[cfg(lacuna_sm = "90")]
             prepacked [f16 bf16] {
-                [192 x 128 x 2, 2 x 4, 10] [192 x 128 x 2, 2 x 4, 10, cluster: 2]
+                [192 x 128 x 2, 2 x 3, 10] [192 x 128 x 2, 2 x 3, 10, cluster: 2]
                 [192 x 32 x 2, 3 x 6, 6] [192 x 32 x 2, 3 x 6, 6, cluster: 2]
                 [128 x 128 x 2, 3 x 4, 10] [128 x 128 x 2, 3 x 4, 10, cluster: 2]
                 [128 x 64 x 2, 4 x 4, 7] [128 x 32 x 2, 4 x 4, 8]
                 [64 x 128 x 2, 4 x 2, 10] [64 x 128 x 2, 4 x 2, 10, cluster: 2]
+            }
+            // The same with B copied by threads.
+            #[cfg(lacuna_sm = "90")]
+            prepacked vectors [f16 bf16] {
                 [64 x 64 x 4, 3 x 4, 8] [64 x 64 x 4, 3 x 4, 8, cluster: 2]
                 [64 x 32 x 4, 4 x 4, 7] [64 x 32 x 4, 4 x 4, 7, cluster: 2]
             }
@@ -230,30 +234,33 @@ macro_rules! spmm {
         }
     };
     // The flag says that N, strides and addresses may be in fours.
-    ($part:ident wgmma [$($fours:ident)?] $types:ident [
+    ($part:ident wgmma [] $types:ident $shape:tt) => { $crate::spmm! { @wgmma WgmmaTiles $part [] $types $shape } };
+    ($part:ident wgmma [fours] $types:ident $shape:tt) => { $crate::spmm! { @wgmma WgmmaTilesOfFours $part [fours] $types $shape } };
+    (@wgmma $kernel:ident $part:ident [$($fours:ident)?] $types:ident [
         $rows:literal x $columns:literal x $chunks:literal, $prefetch:literal, $groups:literal x $warps:literal, $stages:literal
         $(, cluster: $cluster:literal)?
     ]) => {
         $crate::entry_part! { $part
             ["spmm_", stringify!($types), "_wgmma_", $rows, "x", $columns, "_p", $prefetch $(, "_c", $cluster)? $(, "_", stringify!($fours))?]
-            $crate::spmm::WgmmaTiles<
+            $crate::spmm::$kernel<
                 $crate::list::value_of::$types, $crate::spmm::StagesOf<$chunks, $groups, $warps, $stages>,
-                { $columns / 2 }, $prefetch, { $rows / 64 }, { 1 $(* $cluster)? }, { $crate::has_flag!($($fours)?) }
+                { $columns / 2 }, $prefetch, { $rows / 64 }, { 1 $(* $cluster)? }
             >
         }
     };
     // Each group of producers has a stage of its own.
-    ($part:ident prepacked [] $types:ident $shape:tt) => { $crate::spmm! { @prepacked $part [] $types $shape } };
-    ($part:ident prepacked [fours] $types:ident $shape:tt) => { $crate::spmm! { @prepacked $part [fours] $types $shape } };
-    (@prepacked $part:ident [$($fours:ident)?] $types:ident [
+    ($part:ident prepacked [] $types:ident $shape:tt) => { $crate::spmm! { @prepacked PrepackedTiles $part [] $types $shape } };
+    ($part:ident prepacked [vectors] $types:ident $shape:tt) => { $crate::spmm! { @prepacked PrepackedTilesOfVectors $part [] $types $shape } };
+    ($part:ident prepacked [fours] $types:ident $shape:tt) => { $crate::spmm! { @prepacked PrepackedTilesOfFours $part [fours] $types $shape } };
+    (@prepacked $kernel:ident $part:ident [$($fours:ident)?] $types:ident [
         $rows:literal x $columns:literal x $chunks:literal, $groups:literal x $warps:literal, $ahead:literal
         $(, cluster: $cluster:literal)?
     ]) => {
         $crate::entry_part! { $part
             ["spmm_", stringify!($types), "_prepacked_", $rows, "x", $columns $(, "_c", $cluster)? $(, "_", stringify!($fours))?]
-            $crate::spmm::PrepackedTiles<
+            $crate::spmm::$kernel<
                 $crate::list::value_of::$types, $crate::spmm::StagesOf<$chunks, $groups, $warps, $groups>,
-                { $columns / 2 }, $ahead, { $rows / 64 }, { 1 $(* $cluster)? }, { $crate::has_flag!($($fours)?) }
+                { $columns / 2 }, $ahead, { $rows / 64 }, { 1 $(* $cluster)? }
             >
         }
     };

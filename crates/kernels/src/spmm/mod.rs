@@ -32,8 +32,9 @@ pub use row_split::RowSplit;
 pub use tile::{Scheme, Tile};
 pub use traverse::QUAD;
 pub use wgmma::{
-    LoadedPacks, Pack, PackShape, Prepacked, PrepackedTiles, Scattering, SinglePrepackedTiles,
-    WarpgroupOperand, WgmmaKernel, WgmmaTiles, WidePack,
+    BoxArgs, LoadedPacks, Pack, PackShape, Prepacked, PrepackedTiles, PrepackedTilesOfFours,
+    PrepackedTilesOfVectors, Scattering, SinglePrepackedTiles, WarpgroupOperand, WgmmaKernel, WgmmaTiles,
+    WgmmaTilesOfFours, WidePack,
 };
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.

@@ -93,6 +93,24 @@ pub enum Scheme {
     Bitmask,
 }
 
+impl Tile {
+    /// Columns and rows of the boxes in which B comes, by a tensor map, if it does: those of a panel and of a step.
+    pub const fn boxed(&self) -> Option<[u32; 2]> {
+        let chunks = match self.scheme {
+            Scheme::WgmmaTile { chunks, .. } => chunks,
+            // Small tiles of prepacked weights have few steps, of which the first comes sooner if threads copy.
+            Scheme::PrepackedTile { chunks, arithmetic: Arithmetic::Half, .. }
+                if self.block_rows > 64 || self.block_columns > 64 =>
+            {
+                chunks
+            }
+            _ => return None,
+        };
+        let columns = if self.block_columns < 64 { self.block_columns } else { 64 };
+        if self.vector == 8 { Some([columns, chunks * 64]) } else { None }
+    }
+}
+
 impl Scheme {
     /// What tensor cores multiply, if they do.
     pub const fn arithmetic(self) -> Option<Arithmetic> {

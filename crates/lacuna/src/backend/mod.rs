@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use std::fmt::Debug;
 use std::ptr::NonNull;
 
+use lacuna_gpu::{Tensor, TensorMap};
 use lacuna_kernels::{Entry, EntryTaking};
 
 use crate::conv::Problem;
@@ -54,6 +55,8 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// # Safety
     /// It is live as long as what this gives.
     unsafe fn stream_from_raw(&self, raw: *mut c_void) -> Result<Box<dyn BackendStream>>;
+    /// How the device has a tensor of its memory for bulk copies.
+    fn tensor_map(&self, tensor: &Tensor) -> Result<TensorMap>;
     /// Plans a convolution by a vendor's library.
     fn conv(&self, problem: &Problem) -> Result<Box<dyn BackendConv>>;
     /// The simulator behind this device, where it is one.

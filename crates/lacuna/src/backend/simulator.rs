@@ -5,6 +5,7 @@ use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use lacuna_gpu::{Tensor, TensorMap};
 use lacuna_sim::{MemoryError, Simulator};
 
 use super::{Backend, BackendConv, BackendEvent, BackendGraph, BackendStream, Launch};
@@ -99,6 +100,9 @@ impl Backend for SimulatorDevice {
         let expected = || "null: the simulator's streams have no handles";
         Error::expect(raw.is_null(), "a foreign stream", "the handle", expected, format_args!("{raw:?}"))?;
         self.stream()
+    }
+    fn tensor_map(&self, tensor: &Tensor) -> Result<TensorMap> {
+        Ok(TensorMap::of(tensor))
     }
     fn conv(&self, _problem: &Problem) -> Result<Box<dyn BackendConv>> {
         Err(Error::Unsupported {

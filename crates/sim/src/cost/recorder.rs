@@ -1,6 +1,8 @@
 //! Records what the blocks of a worker cost.
+use lacuna_gpu::WARP;
+
 use crate::cost::counters::{Counters, Counts};
-use crate::cost::request::WarpRequests;
+use crate::cost::request::{Request, WarpRequests};
 use crate::cost::sectors::Sectors;
 use crate::execution::launch::Launch;
 use crate::report::operation::Operation;
@@ -42,6 +44,18 @@ impl Recorder {
         requests[warp].record((site, operation), (lane, live), (address, bytes), |request| {
             counters.request(site, request, |sector| sectors.touch(operation, sector));
         })
+    }
+
+    /// Counts what a bulk copy accesses: requests of warps, of which each lane has so many bytes.
+    pub(crate) fn bulk(&mut self, (site, operation): (SiteId, Operation), bytes: u32, addresses: &[u64]) {
+        let Self { counters, sectors, .. } = self;
+        let counts = counters.of(site);
+        counts.executions += 1;
+        counts.bytes += u64::from(bytes) * addresses.len() as u64;
+        for addresses in addresses.chunks(WARP as usize) {
+            let request = Request::of_lanes(operation, bytes, addresses);
+            counters.request(site, &request, |sector| sectors.touch(operation, sector));
+        }
     }
 
     /// Ends a block: closes the requests that lanes have yet to join, and hands its sectors to the launch.

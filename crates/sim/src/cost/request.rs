@@ -24,6 +24,16 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// Of the first lanes of a warp, one for each address.
+    pub(crate) fn of_lanes(operation: Operation, bytes: u32, addresses: &[u64]) -> Self {
+        let mut request = Self { execution: 0, operation, lanes: 0, passed: 0, bytes, addresses: [0; 32] };
+        for (lane, (to, &address)) in request.addresses.iter_mut().zip(addresses).enumerate() {
+            request.lanes |= 1 << lane;
+            *to = address;
+        }
+        request
+    }
+
     /// Whether a lane has come.
     fn is_open(&self) -> bool {
         self.lanes | self.passed != 0

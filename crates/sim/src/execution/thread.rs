@@ -10,6 +10,7 @@ use lacuna_gpu::{Scalar, SharedPtr, WARP};
 
 use crate::execution::context::Pause;
 use crate::execution::worker::Worker;
+use crate::memory::bulk::BarrierUse;
 use crate::memory::global::GlobalAccess;
 use crate::memory::shared::SharedAccess;
 use crate::report::operation::Operation;
@@ -87,6 +88,14 @@ impl<'a, 'l> SimThread<'a, 'l> {
     ) -> SharedAccess {
         let (bytes, element) = (size_of::<[T; N]>() as u32, size_of::<T>() as u32);
         SharedAccess { thread: self.thread, caller, operation, offset: at.offset(), bytes, element }
+    }
+
+    /// A step with a barrier of bulk copies: the first lane of the warp does it for all.
+    fn bulk(self, caller: Caller, barrier: SharedPtr<u64>, step: impl FnOnce(&mut Worker<'l>, BarrierUse)) {
+        if self.thread.is_multiple_of(WARP) {
+            let by = BarrierUse { thread: self.thread, caller, at: barrier.offset() };
+            self.step(|worker| step(worker, by));
+        }
     }
 
     fn barrier(self, caller: Caller, kind: BarrierKind, predicate: bool) -> u32 {

@@ -5,6 +5,7 @@ use crate::execution::context::Context;
 use crate::execution::launch::Launch;
 use crate::execution::pool::Pool;
 use crate::execution::trap::Panic;
+use crate::memory::bulk::BulkCopies;
 use crate::memory::copies::Copies;
 use crate::memory::global::GlobalMemory;
 use crate::memory::shared::SharedMemory;
@@ -27,6 +28,7 @@ pub(crate) struct Worker<'l> {
     pub(crate) global: GlobalMemory<'l>,
     pub(crate) shared: SharedMemory,
     pub(crate) copies: Copies,
+    pub(crate) bulk: BulkCopies,
     pub(crate) named: NamedBarriers,
     pub(crate) exchange: Exchange,
     pub(crate) warpgroups: Warpgroups,
@@ -39,6 +41,7 @@ impl<'l> Worker<'l> {
             global: GlobalMemory::default(),
             shared: SHARED.take(),
             copies: Copies::default(),
+            bulk: BulkCopies::default(),
             named: NamedBarriers::default(),
             exchange: Exchange::default(),
             warpgroups: Warpgroups::default(),
@@ -52,6 +55,7 @@ impl<'l> Worker<'l> {
         self.global.start_block(launch);
         self.shared.cells.start_block(launch.geometry.shared_bytes);
         self.copies.start_block(threads);
+        self.bulk.start_block();
         self.named.start_block();
         self.warpgroups.start_block(threads);
     }
@@ -68,7 +72,7 @@ impl<'l> Worker<'l> {
 
     /// A thread has left the kernel.
     pub(crate) fn exit(&mut self, thread: u32, outcome: Result<(), Panic>) {
-        let Self { context, copies, warpgroups, .. } = self;
+        let Self { context, copies, bulk, warpgroups, .. } = self;
         context.schedule.exit(thread);
         if context.aborted {
             return;
@@ -76,6 +80,7 @@ impl<'l> Worker<'l> {
         match outcome {
             Ok(()) => {
                 copies.check_exit(context, thread);
+                bulk.check_exit(context, thread);
                 warpgroups.check_exit(context, thread);
             }
             Err(panic) => context.trap(thread, panic),

@@ -203,6 +203,19 @@ impl Cells {
         }
     }
 
+    /// The line of a write to the 16 bytes at `offset`, aligned and in bounds, that no fence of its thread makes visible to the
+    /// tensor cores and bulk copies.
+    pub(crate) fn unfenced(&mut self, offset: u32, who: &Who<'_>) -> Option<SiteId> {
+        let mut found = None;
+        for (index, _) in granules(u64::from(offset), 16) {
+            self.refresh(index);
+            let wrote = self.cells[index as usize].wrote;
+            let first = wrote.into_iter().find(|wrote| self.proxy.is_unfenced(wrote, who));
+            found = found.or(first.map(|wrote| wrote.site));
+        }
+        found
+    }
+
     /// Records that a product has read the 16 bytes at `offset`, which it inspected at time `since`, and does so no more.
     /// Gives a write that came in between.
     pub(crate) fn retire(&mut self, offset: u32, since: u64, who: &Who<'_>) -> Option<Wrote> {

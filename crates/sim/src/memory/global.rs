@@ -92,8 +92,23 @@ impl<'l> GlobalMemory<'l> {
         context: &mut Context<'l>,
         access: &GlobalAccess,
     ) -> (SiteId, Option<(&'l View, u64)>) {
+        let site = context.step(access.thread, access.caller, access.operation);
+        let found = self.find(context, access, site);
+        if found.is_some() {
+            context.request(access.thread, site, access.operation, Some(access.address), access.bytes);
+        }
+        (site, found)
+    }
+
+    /// Finds the buffer of an access; reports it where it may not happen.
+    #[inline]
+    fn find(
+        &mut self,
+        context: &mut Context<'l>,
+        access: &GlobalAccess,
+        site: SiteId,
+    ) -> Option<(&'l View, u64)> {
         let GlobalAccess { thread, address, bytes, .. } = *access;
-        let site = context.step(thread, access.caller, access.operation);
         let kind = match self.recent.at(context.launch, address) {
             Some(view) => {
                 if self.waited.is_too_early(thread, access.operation, view) {
@@ -105,14 +120,13 @@ impl<'l> GlobalMemory<'l> {
                 } else if offset + u64::from(bytes) > view.allocation.len() {
                     FindingKind::OutOfBounds
                 } else {
-                    context.request(thread, site, access.operation, Some(address), bytes);
-                    return (site, Some((view, offset)));
+                    return Some((view, offset));
                 }
             }
             None => FindingKind::OutOfBounds,
         };
         access.refuse(context, kind, site);
-        (site, None)
+        None
     }
 
     /// Records an access to memory that the launch may write, and reports the races of the block.
@@ -169,10 +183,34 @@ impl<'l> GlobalMemory<'l> {
     /// The words of a load; zeros where it may not happen.
     #[inline]
     pub(crate) fn load(&mut self, context: &mut Context<'l>, access: GlobalAccess) -> Words {
-        let (site, Some((view, offset))) = self.locate(context, &access) else { return [0; 2] };
+        let (site, Some(found)) = self.locate(context, &access) else { return [0; 2] };
+        self.read(context, &access, site, found)
+    }
+
+    /// As [`load`](Self::load), for a part of a bulk copy, which counts for itself.
+    pub(crate) fn load_piece(
+        &mut self,
+        context: &mut Context<'l>,
+        access: &GlobalAccess,
+        site: SiteId,
+    ) -> Words {
+        match self.find(context, access, site) {
+            Some(found) => self.read(context, access, site, found),
+            None => [0; 2],
+        }
+    }
+
+    #[inline]
+    fn read(
+        &mut self,
+        context: &mut Context<'l>,
+        access: &GlobalAccess,
+        site: SiteId,
+        (view, offset): (&'l View, u64),
+    ) -> Words {
         let storage = &view.allocation.storage;
         if access.operation == Operation::Load {
-            self.order(context, &access, site, (view, offset), Access::Read);
+            self.order(context, access, site, (view, offset), Access::Read);
         } else {
             let bit = self.readonly_bit(context.launch, site);
             view.marks.readonly(storage.len(), offset, access.bytes, bit);

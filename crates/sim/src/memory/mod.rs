@@ -1,6 +1,7 @@
 //! Device and shared memory: where buffers lie, what they hold, and whether an access may happen.
 pub(crate) mod allocation;
 pub(crate) mod bits;
+pub(crate) mod bulk;
 pub(crate) mod cells;
 pub(crate) mod cluster_store;
 pub(crate) mod copies;

@@ -107,6 +107,21 @@ impl SharedMemory {
         !faults.uninitialised
     }
 
+    /// Records that a bulk copy will write there, which comes its own way: past it are what threads have written and not fenced.
+    pub(crate) fn overwrite_by_proxy(
+        &mut self,
+        context: &mut Context<'_>,
+        access: &SharedAccess,
+        site: SiteId,
+    ) {
+        let now = context.clocks.now(access.thread);
+        let unfenced = self.cells.unfenced(access.offset, &context.clocks.who(&now, site));
+        if unfenced.is_some() {
+            self.report(context, FindingKind::MissingProxyFence, site, access, unfenced);
+        }
+        self.visit(context, access, site, Access::Write);
+    }
+
     /// The words of a load; zeros where it may not happen or was never written.
     #[inline]
     pub(crate) fn load(&mut self, context: &mut Context<'_>, access: SharedAccess) -> Words {

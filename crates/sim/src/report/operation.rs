@@ -23,6 +23,12 @@ pub enum Operation {
     CopyAsync,
     /// The shared side of `copy_async` and `copy_async_or_zero`.
     CopyAsyncWrite,
+    /// The global side of `bulk_copy`.
+    BulkCopy,
+    /// The shared side of `bulk_copy`.
+    BulkCopyWrite,
+    /// `bulk_barrier_init`, `bulk_expect` and `bulk_wait`.
+    BulkControl,
     /// `shared_load`
     SharedLoad,
     /// `shared_store`
@@ -77,7 +83,10 @@ impl Operation {
 
     /// Whether it reads global memory through the caches.
     pub const fn reads_global(self) -> bool {
-        matches!(self, Self::Load | Self::ReadonlyLoad | Self::StreamingLoad | Self::CopyAsync)
+        matches!(
+            self,
+            Self::Load | Self::ReadonlyLoad | Self::StreamingLoad | Self::CopyAsync | Self::BulkCopy
+        )
     }
 
     /// Whether it changes global memory.
@@ -94,6 +103,7 @@ impl Operation {
                 | Self::SharedStore
                 | Self::SharedAtomic
                 | Self::CopyAsyncWrite
+                | Self::BulkCopyWrite
                 | Self::ClusterStore
                 | Self::WarpgroupMma
                 | Self::WarpgroupMmaTf32

@@ -18,7 +18,9 @@ mod shared;
 
 use cuda_std::warp::{warp_shuffle_down, warp_shuffle_idx, warp_shuffle_xor};
 use cuda_std::{GpuFloat, thread, warp};
-use lacuna_gpu::{AtomicAdd, AtomicMax, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word};
+use lacuna_gpu::{
+    AtomicAdd, AtomicMax, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, TensorMap, Word,
+};
 
 /// A thread on an NVIDIA GPU, by rust-cuda.
 #[derive(Clone, Copy, Debug)]
@@ -178,6 +180,27 @@ impl Gpu for RustCuda {
     }
     #[inline(always)]
     unsafe fn cluster_store<T: Scalar, const N: usize>(self, _: u32, _: SharedPtr<T>, _: [T; N]) {
+        lacking::warpgroups();
+    }
+
+    #[inline(always)]
+    fn bulk_prefetch(self, _: &TensorMap) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    unsafe fn bulk_barrier_init(self, _: SharedPtr<u64>) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    unsafe fn bulk_expect(self, _: SharedPtr<u64>, _: u32) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    unsafe fn bulk_copy(self, _: SharedPtr<u16>, _: &TensorMap, _: [u32; 3], _: SharedPtr<u64>) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    unsafe fn bulk_wait(self, _: SharedPtr<u64>, _: u32) {
         lacking::warpgroups();
     }
 

@@ -105,6 +105,12 @@ impl<S: Stages> Pipeline<S> {
         self.step < S::STAGES
     }
 
+    /// How often its stage has been filled before.
+    #[inline(always)]
+    pub(in crate::spmm) fn turn(&self) -> u32 {
+        self.step / S::STAGES
+    }
+
     #[inline(always)]
     fn advance(&mut self) {
         let stage = self.stage + self.stride;

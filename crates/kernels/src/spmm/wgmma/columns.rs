@@ -4,14 +4,15 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::WarpgroupOperand;
-use crate::spmm::mma::{Stages, TileArgs, TileValue};
+use super::{CopiesOfB, WarpgroupOperand};
+use crate::spmm::mma::{Pipeline, Stages, TileArgs, TileValue};
 
 /// Bytes of a copy.
 const COPY: u32 = 16;
 
 /// What a producer thread needs to copy its part of a step of B's rows, for tiles of `O`, by a group of the producers of `S`.
-pub(super) struct Columns<O: WarpgroupOperand<L>, S, const L: usize> {
+#[derive(Debug)]
+pub struct Columns<O: WarpgroupOperand<L>, S, const L: usize> {
     /// B, at the thread's first row and its columns.
     b: GlobalPtr<O::Value>,
     /// Rows from that of `b` on; 0 for columns outside.
@@ -43,52 +44,11 @@ impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> Columns<O, S, L> {
     };
     /// Whether rows of B may begin at multiples of less than a copy.
     const MAY_BE_NARROW: bool = O::VECTOR * (size_of::<O::Value>() as u32) < COPY;
-    /// Bytes of a step.
-    pub(super) const BYTES: u32 = Self::K * Self::ROW;
-
-    /// For thread `thread` of those that copy a step, of the columns from `column` on.
-    #[inline(always)]
-    pub(super) fn new(args: &TileArgs<O::Value>, thread: u32, column: u32) -> Self {
-        let own = thread % (Self::ROW / COPY) * COPY;
-        let row = thread / (Self::ROW / COPY);
-        let (panel, within) = (own / O::PANEL_ROW, own % O::PANEL_ROW);
-        let column = column + own / size_of::<O::Value>() as u32;
-        let row_bytes = args.n * size_of::<O::Value>() as u32;
-        Self {
-            b: args.b.add_rows(row, args.b_stride_bytes).add(column as usize),
-            rows: if column < args.n { args.cols.saturating_sub(row) } else { 0 },
-            place: (panel * Self::K + row) * O::PANEL_ROW + (within ^ O::swizzle(row)),
-            copies: thread < Self::THREADS,
-            is_narrow: !((args.b.address() as u32 | args.b_stride_bytes | row_bytes).is_multiple_of(COPY)),
-            is_whole: column + O::VECTOR < args.n,
-            stride_bytes: args.b_stride_bytes,
-            stages: PhantomData,
-        }
-    }
-
-    /// Starts copying the thread's part of step `step` to `stage`.
-    ///
-    /// # Safety
-    /// B is live, and the stage empty; rows of B begin at multiples of `O::VECTOR` elements.
-    #[inline(always)]
-    pub(super) unsafe fn fill<G: Gpu>(&self, gpu: G, stage: u32, step: u32) {
-        if !Self::ALL_COPY && !self.copies {
-            return;
-        }
-        // SAFETY: as promised by the caller.
-        unsafe {
-            if Self::MAY_BE_NARROW && self.is_narrow {
-                self.fill_by::<G, 2>(gpu, stage, step);
-            } else {
-                self.fill_by::<G, 4>(gpu, stage, step);
-            }
-        }
-    }
 
     /// The same by copies of so many words.
     ///
     /// # Safety
-    /// As for [`fill`](Self::fill); rows of B begin at multiples of a copy.
+    /// As for [`fill`](CopiesOfB::fill); rows of B begin at multiples of a copy.
     #[inline(always)]
     unsafe fn fill_by<G: Gpu, const WORDS: usize>(&self, gpu: G, stage: u32, step: u32) {
         let mut b = self.b.add_rows(step * Self::K, self.stride_bytes);
@@ -109,6 +69,57 @@ impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> Columns<O, S, L> {
                         row < rows && is_there,
                     );
                 }
+            }
+        }
+    }
+}
+
+impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> CopiesOfB<O, S, L> for Columns<O, S, L> {
+    type Args = TileArgs<O::Value>;
+
+    #[inline(always)]
+    fn tile(args: &TileArgs<O::Value>) -> TileArgs<O::Value> {
+        *args
+    }
+
+    #[inline(always)]
+    unsafe fn new<G: Gpu>(
+        gpu: G,
+        args: &TileArgs<O::Value>,
+        _: u32,
+        [_, warp]: [u32; 2],
+        [batch, column]: [u32; 2],
+    ) -> Self {
+        let thread = warp * WARP + gpu.lane_id();
+        let args = args.of_product(batch);
+        let own = thread % (Self::ROW / COPY) * COPY;
+        let row = thread / (Self::ROW / COPY);
+        let (panel, within) = (own / O::PANEL_ROW, own % O::PANEL_ROW);
+        let column = column + own / size_of::<O::Value>() as u32;
+        let row_bytes = args.n * size_of::<O::Value>() as u32;
+        Self {
+            b: args.b.add_rows(row, args.b_stride_bytes).add(column as usize),
+            rows: if column < args.n { args.cols.saturating_sub(row) } else { 0 },
+            place: (panel * Self::K + row) * O::PANEL_ROW + (within ^ O::swizzle(row)),
+            copies: thread < Self::THREADS,
+            is_narrow: !((args.b.address() as u32 | args.b_stride_bytes | row_bytes).is_multiple_of(COPY)),
+            is_whole: column + O::VECTOR < args.n,
+            stride_bytes: args.b_stride_bytes,
+            stages: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn fill<G: Gpu>(&self, gpu: G, stage: u32, step: u32, _: &Pipeline<S>) {
+        if !Self::ALL_COPY && !self.copies {
+            return;
+        }
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if Self::MAY_BE_NARROW && self.is_narrow {
+                self.fill_by::<G, 2>(gpu, stage, step);
+            } else {
+                self.fill_by::<G, 4>(gpu, stage, step);
             }
         }
     }

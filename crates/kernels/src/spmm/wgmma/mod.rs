@@ -22,8 +22,10 @@
 //!
 //! A comes row by row ([`Rows`]). Where its values stay, it comes pre-packed in the order of tiles ([`prepacked`]).
 //! The pipeline of stages, and the fallback for accumulators that are not finite, are those of [`mma`](super::mma).
+mod boxes;
 mod cluster;
 mod columns;
+mod copies;
 mod halves;
 mod packs;
 mod prepacked;
@@ -35,8 +37,11 @@ use core::mem::{self, MaybeUninit};
 
 use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
+pub use self::boxes::BoxArgs;
+use self::boxes::Boxes;
 use self::cluster::Cluster;
 use self::columns::Columns;
+use self::copies::CopiesOfB;
 use self::halves::Halves;
 pub use self::packs::{Pack, PackShape, WidePack};
 pub use self::prepacked::{LoadedPacks, Prepacked};
@@ -57,38 +62,53 @@ const CHUNK_BYTES: u32 = ROWS * TILE_ROW;
 const WARP_PART: u32 = ROWS / WARPS;
 
 /// SpMM by warpgroups for 16-bit values of `T`, that are put where their columns are: tiles of 64·`M` rows and 2·`L` columns, by `M`
-/// consumer warpgroups, through the stages `S`.
+/// consumer warpgroups, through the stages `S`. B comes in boxes: N, strides and addresses are multiples of eight elements.
 ///
 /// - Of `S`, more chunks make the vectors of rows longer, and barriers fewer.
 /// - `PART`: of a step of a row the producers load ahead what one nonzero in so many columns makes. With a larger one, fewer
 ///   lanes share a row, which is faster unless the row has more.
 /// - `BLOCKS`: blocks that share a tile.
-/// - `FOURS`: whether rows of B and C may begin at multiples of four elements only, and not of eight.
-pub type WgmmaTiles<
-    T,
-    S,
-    const L: usize,
-    const PART: u32,
-    const M: u32,
-    const BLOCKS: u32,
-    const FOURS: bool,
-> = WgmmaKernel<Halves<T, L, M, FOURS>, Rows<T, Scattering<S, PART, M>>, S, L, BLOCKS>;
+pub type WgmmaTiles<T, S, const L: usize, const PART: u32, const M: u32, const BLOCKS: u32> =
+    WgmmaKernel<Eights<T, L, M>, Rows<T, Scattering<S, PART, M>>, Boxes<Eights<T, L, M>, S, L>, S, L, BLOCKS>;
+
+/// As [`WgmmaTiles`], where rows of B and C may begin at multiples of four elements. B comes in vectors.
+pub type WgmmaTilesOfFours<T, S, const L: usize, const PART: u32, const M: u32, const BLOCKS: u32> =
+    WgmmaKernel<Fours<T, L, M>, Rows<T, Scattering<S, PART, M>>, Columns<Fours<T, L, M>, S, L>, S, L, BLOCKS>;
 
 /// As [`WgmmaTiles`], for values that are [packed](Pack), of which a warp loads `AHEAD` packs ahead of each step. Each group of
 /// producers has a stage of its own.
-pub type PrepackedTiles<
-    T,
-    S,
-    const L: usize,
-    const AHEAD: usize,
-    const M: u32,
-    const BLOCKS: u32,
-    const FOURS: bool,
-> = WgmmaKernel<Halves<T, L, M, FOURS>, Prepacked<T, Pack, S, AHEAD, M>, S, L, BLOCKS>;
+pub type PrepackedTiles<T, S, const L: usize, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
+    WgmmaKernel<Eights<T, L, M>, Prepacked<T, Pack, S, AHEAD, M>, Boxes<Eights<T, L, M>, S, L>, S, L, BLOCKS>;
 
-/// As [`PrepackedTiles`], for `f32` in products `P`: tiles of 128 rows and 64·`M` columns, by `M` consumer warpgroups.
-pub type SinglePrepackedTiles<P, S, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
-    WgmmaKernel<Singles<P, M>, Prepacked<f32, WidePack<P>, S, AHEAD, 1>, S, 64, BLOCKS>;
+/// As [`PrepackedTiles`], with B in vectors: small tiles have few steps, of which the first comes sooner so.
+pub type PrepackedTilesOfVectors<T, S, const L: usize, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
+    WgmmaKernel<
+        Eights<T, L, M>,
+        Prepacked<T, Pack, S, AHEAD, M>,
+        Columns<Eights<T, L, M>, S, L>,
+        S,
+        L,
+        BLOCKS,
+    >;
+
+/// As [`PrepackedTiles`], where rows of B and C may begin at multiples of four elements. B comes in vectors.
+pub type PrepackedTilesOfFours<T, S, const L: usize, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
+    WgmmaKernel<Fours<T, L, M>, Prepacked<T, Pack, S, AHEAD, M>, Columns<Fours<T, L, M>, S, L>, S, L, BLOCKS>;
+
+/// As [`PrepackedTilesOfFours`], for `f32` in products `P`: tiles of 128 rows and 64·`M` columns, by `M` consumer warpgroups.
+pub type SinglePrepackedTiles<P, S, const AHEAD: usize, const M: u32, const BLOCKS: u32> = WgmmaKernel<
+    Singles<P, M>,
+    Prepacked<f32, WidePack<P>, S, AHEAD, 1>,
+    Columns<Singles<P, M>, S, 64>,
+    S,
+    64,
+    BLOCKS,
+>;
+
+/// 16-bit values whose rows begin at multiples of eight elements.
+type Eights<T, const L: usize, const M: u32> = Halves<T, L, M, false>;
+/// The same at multiples of four.
+type Fours<T, const L: usize, const M: u32> = Halves<T, L, M, true>;
 
 /// How values are scattered that lie row by row.
 #[derive(Debug)]
@@ -152,14 +172,18 @@ pub trait WarpgroupOperand<const L: usize>: Send + Sync + 'static {
     );
 }
 
-/// SpMM by warpgroups of values `O`, with A from `A`, through the stages `S`.
+/// SpMM by warpgroups of values `O`, with A from `A` and B from `B`, through the stages `S`.
 #[derive(Debug)]
-pub struct WgmmaKernel<O, A, S, const L: usize, const BLOCKS: u32>(PhantomData<(O, A, S)>);
+pub struct WgmmaKernel<O, A, B, S, const L: usize, const BLOCKS: u32>(PhantomData<(O, A, B, S)>);
 
-impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize, const BLOCKS: u32> Kernel
-    for WgmmaKernel<O, A, S, L, BLOCKS>
+impl<O, A, B, S, const L: usize, const BLOCKS: u32> Kernel for WgmmaKernel<O, A, B, S, L, BLOCKS>
+where
+    O: WarpgroupOperand<L>,
+    A: TileSource<O::Value>,
+    B: CopiesOfB<O, S, L> + Send + Sync,
+    S: Stages,
 {
-    type Args = TileArgs<O::Value>;
+    type Args = B::Args;
     type Tile = Tile;
 
     const TILE: Tile = {
@@ -170,7 +194,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
         );
         assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
-        Tile {
+        let tile = Tile {
             value: O::Value::TYPE,
             index: IndexType::U32,
             vector: O::VECTOR,
@@ -185,13 +209,20 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
                 },
                 part => Scheme::WgmmaTile { chunks: S::CHUNKS, part, blocks: BLOCKS },
             },
+        };
+        match (tile.boxed(), B::BOX) {
+            (None, None) => {}
+            (Some([columns, rows]), Some(own)) => assert!(columns == own[0] && rows == own[1]),
+            _ => panic!("the host has a tensor map for a kernel that takes one"),
         }
+        tile
     };
     const THREADS: u32 = (Self::CONSUMERS + S::GROUPS * S::WARPS) * WARP;
     const SHARED_BYTES: u32 = {
         assert!(Self::CONSUMERS.is_multiple_of(BLOCKS), "each block adds up as many warps' sums");
-        Self::STAGE_BYTES + (BLOCKS - 1) * Self::OWN_WARPS * WARP * 4 * L as u32
+        Self::BARRIERS + B::BARRIER_BYTES
     };
+    const HAS_MAP: bool = B::BOX.is_some();
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const LAUNCHES_DEPENDENTS: bool = true;
     const EARLY_PROLOGUE: bool = true;
@@ -199,10 +230,15 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
     const MIN_SM: u32 = 90;
 
     #[inline(always)]
-    unsafe fn run<G: Gpu>(gpu: G, args: TileArgs<O::Value>) {
+    fn with_map_at(args: B::Args, address: u64) -> B::Args {
+        B::with_map_at(args, address)
+    }
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, all: B::Args) {
         Cluster::<BLOCKS>::begin(gpu);
         let batch = gpu.block_idx_z();
-        let args = args.of_product(batch);
+        let args = B::tile(&all).of_product(batch);
         // By way of a shuffle the compiler sees that a warp has one trade.
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
         let steps = args.cols.div_ceil(S::CHUNKS * O::Value::COLUMNS);
@@ -220,7 +256,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
                 gpu.grid_dependency_wait();
                 Self::consume(gpu, &cluster, warp / WARPS, accumulators.write([0.0; L]));
             } else {
-                Self::produce(gpu, &args, &cluster, warp - Self::CONSUMERS, row, column);
+                Self::produce(gpu, (&all, &args), &cluster, warp - Self::CONSUMERS, [row, batch, column]);
             }
             cluster.join(gpu, warp, Self::CONSUMERS, Self::STAGE_BYTES, &mut accumulators);
             let has_sums = cluster.has_sums(warp, Self::CONSUMERS);
@@ -239,8 +275,12 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
     }
 }
 
-impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize, const BLOCKS: u32>
-    WgmmaKernel<O, A, S, L, BLOCKS>
+impl<O, A, B, S, const L: usize, const BLOCKS: u32> WgmmaKernel<O, A, B, S, L, BLOCKS>
+where
+    O: WarpgroupOperand<L>,
+    A: TileSource<O::Value>,
+    B: CopiesOfB<O, S, L>,
+    S: Stages,
 {
     /// Consumer warps.
     const CONSUMERS: u32 = O::WARPGROUPS * WARPS;
@@ -248,9 +288,11 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
     const OWN_WARPS: u32 = Self::CONSUMERS / BLOCKS;
     /// Bytes of A and of B in a stage. All stages' A lie together, and then their B: so A begins at a multiple of its bytes.
     const A_BYTES: u32 = S::CHUNKS * O::CHUNK_BYTES;
-    const B_BYTES: u32 = Columns::<O, S, L>::BYTES;
+    const B_BYTES: u32 = S::CHUNKS * O::Value::COLUMNS * O::COLUMNS * size_of::<O::Value>() as u32;
     /// Bytes of all stages. Sums of a tile's other blocks lie behind them.
     const STAGE_BYTES: u32 = S::STAGES * (Self::A_BYTES + Self::B_BYTES);
+    /// Where what copies of B need begins.
+    const BARRIERS: u32 = Self::STAGE_BYTES + (BLOCKS - 1) * Self::OWN_WARPS * WARP * 4 * L as u32;
 
     /// Where A and B of a stage begin.
     #[inline(always)]
@@ -270,19 +312,17 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
     #[inline(always)]
     unsafe fn produce<G: Gpu>(
         gpu: G,
-        args: &TileArgs<O::Value>,
+        (all, args): (&B::Args, &TileArgs<O::Value>),
         cluster: &Cluster<BLOCKS>,
         warp: u32,
-        row: u32,
-        column: u32,
+        [row, batch, column]: [u32; 3],
     ) {
         let (group, warp) = (warp / S::WARPS, warp % S::WARPS);
-        let thread = warp * WARP + gpu.lane_id();
-        let columns = Columns::<O, S, L>::new(args, thread, column);
         let mut traversal = Traversal::<S>::new(cluster, row / O::ROWS, group);
         let mut pipeline = Self::pipeline(cluster).of_group(group);
         // SAFETY: values and rows of B are read where there are some; a stage is filled while it is empty.
         unsafe {
+            let columns = B::new(gpu, all, Self::BARRIERS, [group, warp], [batch, column]);
             let mut source = A::new(gpu, args, [group, warp], row);
             source.look_up(gpu, traversal.step());
             let clear = |source: &A| {
@@ -309,11 +349,12 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
                 source.look_up(gpu, traversal.step());
                 pipeline.wait_empty(gpu);
                 let [a, b] = Self::places(pipeline.stage);
-                columns.fill(gpu, b, step);
+                columns.fill(gpu, b, step, &pipeline);
                 if !pipeline.is_first() {
                     source.clear(gpu, a, before.as_ref());
                 }
                 source.fill(gpu, a, &loaded);
+                columns.wait(gpu, &pipeline);
                 pipeline.started(gpu);
                 match traversal.step() {
                     Some(next) => step = next,

@@ -3,6 +3,7 @@
 //! `cust` declares them too, but with a Rust enum of the results that CUDA 11 knew: a newer driver's new result would
 //! not be a value of it, which Rust does not allow.
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::ptr;
 
 use cust::sys::{
     CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule,
@@ -37,6 +38,46 @@ pub(super) type LaunchKernelEx = unsafe extern "C" fn(
     parameters: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> c_int;
+
+/// A function that drivers have from CUDA 12.0 on.
+pub(super) const TENSOR_MAP_ENCODE_TILED: &CStr = c"cuTensorMapEncodeTiled";
+/// The version of CUDA whose form of it is meant.
+pub(super) const TENSOR_MAP_ENCODE_TILED_SINCE: c_int = 12_000;
+/// What it is.
+pub(super) type TensorMapEncodeTiled = unsafe extern "C" fn(
+    map: *mut c_void,
+    data_type: c_int,
+    rank: c_uint,
+    address: *mut c_void,
+    extent: *const u64,
+    stride_bytes: *const u64,
+    boxed: *const c_uint,
+    element_strides: *const c_uint,
+    interleave: c_int,
+    swizzle: c_int,
+    promotion: c_int,
+    fill: c_int,
+) -> c_int;
+/// `CU_TENSOR_MAP_DATA_TYPE_UINT16`
+pub(super) const TENSOR_OF_16_BITS: c_int = 1;
+/// `CU_TENSOR_MAP_INTERLEAVE_NONE`
+pub(super) const NOT_INTERLEAVED: c_int = 0;
+/// `CU_TENSOR_MAP_SWIZZLE_64B`
+pub(super) const SWIZZLE_64: c_int = 2;
+/// `CU_TENSOR_MAP_SWIZZLE_128B`
+pub(super) const SWIZZLE_128: c_int = 3;
+/// `CU_TENSOR_MAP_L2_PROMOTION_L2_256B`
+pub(super) const PROMOTED_TO_256_BYTES: c_int = 3;
+/// `CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE`
+pub(super) const ZEROS_OUTSIDE: c_int = 0;
+
+/// A function of the driver's, where it has one of that name since that version of CUDA. The driver is initialised.
+pub(super) fn find(name: &CStr, since: c_int) -> Option<*mut c_void> {
+    let mut found: *mut c_void = ptr::null_mut();
+    // SAFETY: the name ends with a zero, and the place is live.
+    let status = unsafe { cuGetProcAddress(name.as_ptr(), &mut found, since, 0) };
+    (status == SUCCESS && !found.is_null()).then_some(found)
+}
 
 /// `CUlaunchConfig`.
 #[repr(C)]

@@ -54,13 +54,7 @@ impl Launcher {
 
 /// `cuLaunchKernelEx`, where the driver has it.
 fn launch_kernel_ex() -> Option<LaunchKernelEx> {
-    let mut found: *mut c_void = ptr::null_mut();
-    let (name, since) = (ffi::LAUNCH_KERNEL_EX.as_ptr(), ffi::LAUNCH_KERNEL_EX_SINCE);
-    // SAFETY: the name ends with a zero, and the place is live.
-    let status = unsafe { ffi::cuGetProcAddress(name, &mut found, since, 0) };
-    if status != ffi::SUCCESS || found.is_null() {
-        return None;
-    }
+    let found = ffi::find(ffi::LAUNCH_KERNEL_EX, ffi::LAUNCH_KERNEL_EX_SINCE)?;
     // SAFETY: the driver says that this is the function of that name.
     Some(unsafe { mem::transmute::<*mut c_void, LaunchKernelEx>(found) })
 }

@@ -5,6 +5,7 @@ mod ffi;
 mod launch;
 mod modules;
 mod stream;
+mod tensor_map;
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -13,12 +14,14 @@ use std::sync::Arc;
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
 use cust::sys::CUcontext;
+use lacuna_gpu::{Tensor, TensorMap};
 
 use self::cudnn::CudnnConv;
 use self::driver::check;
 use self::launch::Launcher;
 use self::modules::Modules;
 use self::stream::CudaStream;
+use self::tensor_map::Encoder;
 use super::{Backend, BackendConv, BackendStream};
 use crate::conv::Problem;
 use crate::{DeviceInfo, Error, Result};
@@ -36,6 +39,7 @@ struct Shared {
     context: Context,
     modules: Modules,
     launcher: Launcher,
+    encoder: Encoder,
 }
 
 /// Makes the context that was current when it was made current again, when it goes: another GPU's, whose turn it still is where a
@@ -150,7 +154,15 @@ impl CudaDevice {
         // `cust` makes a new one current.
         let _return = Return::to_current();
         let context = Context::new(device).map_err(failed("cuDevicePrimaryCtxRetain"))?;
-        Ok(Self { shared: Arc::new(Shared { info, context, launcher: Launcher::find(), modules }) })
+        Ok(Self {
+            shared: Arc::new(Shared {
+                info,
+                context,
+                launcher: Launcher::find(),
+                encoder: Encoder::find(),
+                modules,
+            }),
+        })
     }
 
     fn out_of_memory(&self, asked: usize) -> Error {
@@ -245,6 +257,11 @@ impl Backend for CudaDevice {
     unsafe fn stream_from_raw(&self, raw: *mut c_void) -> Result<Box<dyn BackendStream>> {
         // SAFETY: as promised by the caller.
         Ok(Box::new(unsafe { CudaStream::borrowed(Arc::clone(&self.shared), raw.cast())? }))
+    }
+
+    fn tensor_map(&self, tensor: &Tensor) -> Result<TensorMap> {
+        self.shared.enter()?;
+        self.shared.encoder.encode(tensor)
     }
 
     fn conv(&self, problem: &Problem) -> Result<Box<dyn BackendConv>> {

@@ -1,8 +1,8 @@
 //! Runs: operands are checked, and launched in parts that a grid can hold.
 use std::ops::Range;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::spmm::{Args, ExtremumArgs, Output, Partial, Scheme, Tile, TileArgs};
+use lacuna_gpu::{GlobalMut, GlobalPtr, Tensor, TensorMap};
+use lacuna_kernels::spmm::{Args, BoxArgs, ExtremumArgs, Output, Partial, Scheme, Tile, TileArgs};
 use lacuna_kernels::{Entry, entries};
 
 use super::choose::{is_by_tiles, is_prepacked};
@@ -148,7 +148,10 @@ impl<T: Value, I: Index> Spmm<T, I> {
                     b_stride_bytes,
                     values_batch,
                 };
-                launch(stream, choice.entry, grid, &args)?;
+                match self.map_of_b(tile, &args, count)? {
+                    Some(map) => launch(stream, choice.entry, grid, &BoxArgs { map, tile: args })?,
+                    None => launch(stream, choice.entry, grid, &args)?,
+                }
                 continue;
             }
             let blocks = extent.sharing_blocks(tile, resident);
@@ -188,6 +191,21 @@ impl<T: Value, I: Index> Spmm<T, I> {
             }
         }
         Ok(())
+    }
+
+    /// The tensor map of a launch's B for `count` products, where the kernel copies by one.
+    fn map_of_b(&self, tile: &Tile, args: &TileArgs<T::Device>, count: usize) -> Result<Option<TensorMap>> {
+        let Some(boxed) = tile.boxed() else { return Ok(None) };
+        // One B for all products is one matrix, whatever its stride. Of a B without rows nothing is copied.
+        let is_one = count == 1 || args.b_batch == 0;
+        let row_bytes = u64::from(args.b_stride_bytes);
+        let tensor = Tensor {
+            address: args.b.address(),
+            extent: [args.n, args.cols.max(1), if is_one { 1 } else { count as u32 }],
+            stride_bytes: [row_bytes, if is_one { row_bytes } else { args.b_batch * size_of::<T>() as u64 }],
+            boxed,
+        };
+        self.pattern.row_table.device().backend().tensor_map(&tensor).map(Some)
     }
 
     /// Rows at the head of the table that are long for a kernel of which `blocks` thread blocks share a tile of columns.

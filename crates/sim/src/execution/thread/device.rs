@@ -2,8 +2,8 @@
 use std::panic::Location;
 
 use lacuna_gpu::{
-    AtomicAdd, AtomicMax, AtomicOp, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, WARP,
-    Word,
+    AtomicAdd, AtomicMax, AtomicOp, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr,
+    TensorMap, WARP, Word,
 };
 
 use super::SimThread;
@@ -256,6 +256,28 @@ impl Gpu for SimThread<'_, '_> {
         let caller = Location::caller();
         self.step(|Worker { context, shared, copies, .. }| {
             copies.wait(context, shared, (self.thread, caller), PENDING);
+        });
+    }
+
+    fn bulk_prefetch(self, _: &TensorMap) {}
+    unsafe fn bulk_barrier_init(self, barrier: SharedPtr<u64>) {
+        self.bulk(Location::caller(), barrier, |Worker { context, shared, bulk, .. }, by| {
+            bulk.init(context, shared, by);
+        });
+    }
+    unsafe fn bulk_expect(self, barrier: SharedPtr<u64>, bytes: u32) {
+        self.bulk(Location::caller(), barrier, |Worker { context, bulk, .. }, by| {
+            bulk.expect(context, by, bytes);
+        });
+    }
+    unsafe fn bulk_copy(self, to: SharedPtr<u16>, map: &TensorMap, at: [u32; 3], barrier: SharedPtr<u64>) {
+        self.bulk(Location::caller(), barrier, |Worker { context, global, shared, bulk, .. }, by| {
+            bulk.start(context, (global, shared), (&map.tensor(), at), to.offset(), by);
+        });
+    }
+    unsafe fn bulk_wait(self, barrier: SharedPtr<u64>, turn: u32) {
+        self.bulk(Location::caller(), barrier, |Worker { context, shared, bulk, .. }, by| {
+            bulk.wait(context, shared, by, turn);
         });
     }
 

@@ -1,5 +1,6 @@
 //! Every class of finding: found where it is, silent where it is not.
 mod barriers;
+mod bulk;
 mod clusters;
 mod copies;
 mod cores;
