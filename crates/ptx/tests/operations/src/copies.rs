@@ -2,7 +2,7 @@
 //!
 //! One block of 64 threads copies a region of 1 KiB for each type, the thread's elements at the thread's place.
 //! Routes through shared memory swap the places of neighbours. Such a launch needs [`BYTES`] of shared memory.
-use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr};
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, TensorMap};
 
 /// Bytes from one region to the next: 64 threads of 16 bytes.
 const REGION: u32 = 1024;
@@ -160,5 +160,28 @@ pub unsafe fn asynchronous<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr
 pub unsafe fn asynchronous_or_zero<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
     copies! { AsyncOrZero, gpu, out, input:
         0 u16, 2; 1 f32, 2; 2 u64, 2;
+    }
+}
+
+/// A box of 8 rows of 32 columns, by the map at `input`, to `out`, a word a thread and row of boxes. One warp, with 1032 bytes of shared
+/// memory.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn bulk<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
+    let map = TensorMap::at(input.address());
+    let barrier = SharedPtr::from_offset(REGION);
+    gpu.bulk_prefetch(&map);
+    // SAFETY: the barrier has a place of its own; the box, of 512 bytes, has landed when it is read.
+    unsafe {
+        gpu.bulk_barrier_init(barrier);
+        gpu.bulk_expect(barrier, 512);
+        gpu.bulk_copy(SharedPtr::from_offset(0), &map, [0, 8, 0], barrier);
+        gpu.bulk_wait(barrier, 0);
+        for i in 0..4 {
+            let word = i * 32 + gpu.lane_id();
+            let value: [u32; 1] = gpu.shared_load(SharedPtr::from_offset(4 * word));
+            gpu.store(out.add(word as usize), value);
+        }
     }
 }

@@ -47,6 +47,8 @@ entries! {
     copies_async: copies::asynchronous;
     #[cfg(lacuna_sm = "80")]
     copies_async_or_zero: copies::asynchronous_or_zero;
+    #[cfg(lacuna_sm = "90")]
+    copies_bulk: copies::bulk;
     #[cfg(lacuna_sm = "80")]
     products: matrices::products;
     #[cfg(lacuna_sm = "80")]
