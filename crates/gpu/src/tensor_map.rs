@@ -37,8 +37,7 @@ impl Tensor {
 
 /// A [`Tensor`] as the device has it: the driver's `CUtensorMap` on a GPU.
 ///
-/// It is the first thing in a kernel's argument, whose address a GPU copies by: see
-/// [`Kernel::with_map_at`](https://docs.rs/lacuna-kernels).
+/// It is the first thing in a kernel's argument. A GPU copies by its address there, which the entry point puts in its place ([`at`](Self::at)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct TensorMap([u64; Self::WORDS]);

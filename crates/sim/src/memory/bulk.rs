@@ -120,7 +120,8 @@ impl BulkCopies {
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
         for row in 0..tensor.boxed[1] {
             for column in (0..tensor.boxed[0]).step_by((PIECE / Tensor::ELEMENT) as usize) {
-                let offset = to + row * tensor.row_bytes() + (column * Tensor::ELEMENT ^ tensor.swizzle(row));
+                let offset =
+                    to + row * tensor.row_bytes() + ((column * Tensor::ELEMENT) ^ tensor.swizzle(row));
                 let access = SharedAccess {
                     thread,
                     caller,

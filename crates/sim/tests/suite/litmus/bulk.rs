@@ -68,7 +68,7 @@ fn a_box_comes_swizzled_and_with_zeros_outside() {
             // Two numbers of 16 bits a word.
             let (from_row, from_column) = (row + 6, column + 16);
             let value = if from_row < 8 && from_column < 32 { from_row * 32 + from_column } else { 0 };
-            let at = row * 32 + (column ^ row % 8 * 4);
+            let at = row * 32 + (column ^ (row % 8 * 4));
             assert_eq!(output[at], value as u32, "row {row}, word {column}");
         }
     }
@@ -93,7 +93,7 @@ fn narrow_boxes_have_a_swizzle_of_their_own() {
     let output = bench.output();
     for row in 0..8 {
         for column in 0..16 {
-            let at = row * 16 + (column ^ row / 2 % 4 * 4);
+            let at = row * 16 + (column ^ (row / 2 % 4 * 4));
             assert_eq!(output[at], (128 + row * 16 + column) as u32, "row {row}, word {column}");
         }
     }
