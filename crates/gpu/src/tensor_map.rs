@@ -7,12 +7,12 @@
 pub struct Tensor {
     /// Where the first element lies; a multiple of 16.
     pub address: u64,
-    /// Columns, rows and matrices. What a copy asks for beyond them is zero.
+    /// Columns (a multiple of eight), rows and matrices. What a copy asks for beyond them is zero.
     pub extent: [u32; 3],
     /// Bytes from one row to the next, and from one matrix to the next; multiples of 16.
     pub stride_bytes: [u64; 2],
     /// Columns and rows of a box: 32 or 64, and up to 256.
-    pub boxed: [u32; 2],
+    pub box_dim: [u32; 2],
 }
 
 impl Tensor {
@@ -21,12 +21,12 @@ impl Tensor {
 
     /// Bytes of a row of a box.
     pub const fn row_bytes(&self) -> u32 {
-        self.boxed[0] * Self::ELEMENT
+        self.box_dim[0] * Self::ELEMENT
     }
 
     /// Bytes of a box.
     pub const fn box_bytes(&self) -> u32 {
-        self.boxed[1] * self.row_bytes()
+        self.box_dim[1] * self.row_bytes()
     }
 
     /// Where in its row, in bytes, the first 16 bytes of row `row` of a box lie.
@@ -75,18 +75,18 @@ impl TensorMap {
         words[2] = matrices as u64;
         words[3] = row;
         words[4] = matrix;
-        words[5] = tensor.boxed[0] as u64 | (tensor.boxed[1] as u64) << 32;
+        words[5] = tensor.box_dim[0] as u64 | (tensor.box_dim[1] as u64) << 32;
         Self(words)
     }
 
     /// What it describes, by [`of`](Self::of).
     pub const fn tensor(&self) -> Tensor {
-        let [address, extent, matrices, row, matrix, boxed, ..] = self.0;
+        let [address, extent, matrices, row, matrix, box_dim, ..] = self.0;
         Tensor {
             address,
             extent: [extent as u32, (extent >> 32) as u32, matrices as u32],
             stride_bytes: [row, matrix],
-            boxed: [boxed as u32, (boxed >> 32) as u32],
+            box_dim: [box_dim as u32, (box_dim >> 32) as u32],
         }
     }
 }
@@ -101,7 +101,7 @@ mod tests {
             address: 1 << 60 | 16,
             extent: [u32::MAX, 7, 3],
             stride_bytes: [1 << 40, u64::MAX - 15],
-            boxed: [64, 128],
+            box_dim: [64, 128],
         };
         assert_eq!(TensorMap::of(&tensor).tensor(), tensor);
         assert_eq!((tensor.row_bytes(), tensor.box_bytes()), (128, 128 * 128));
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn pieces_are_swizzled_by_the_width_of_a_row() {
-        let of = |columns| Tensor { address: 0, extent: [1; 3], stride_bytes: [0; 2], boxed: [columns, 8] };
+        let of = |columns| Tensor { address: 0, extent: [1; 3], stride_bytes: [0; 2], box_dim: [columns, 8] };
         assert_eq!([0, 1, 7, 8, 9].map(|row| of(64).swizzle(row)), [0, 16, 112, 0, 16]);
         assert_eq!([0, 1, 2, 7, 8].map(|row| of(32).swizzle(row)), [0, 0, 16, 48, 0]);
     }

@@ -2,7 +2,7 @@
 //!
 //! Operations at which threads converge go through LLVM's intrinsics, which carry the `convergent` mark; inline
 //! assembly does not, and a barrier written in it may be copied into one arm of a branch. LLVM has none for warpgroups'
-//! products and registers: callers keep these under conditions that a whole warpgroup shares. Memory operations are
+//! products and registers, nor are bulk copies marked: callers keep these under conditions that a whole warpgroup, or warp, shares. Memory operations are
 //! inline assembly, because that alone fixes their width and cache hints.
 mod bulk;
 mod intrinsics;

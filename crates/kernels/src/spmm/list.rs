@@ -133,7 +133,7 @@ macro_rules! spmm {
             }
             // The same with B copied by threads.
             #[cfg(lacuna_sm = "90")]
-            prepacked vectors [f16 bf16] {
+            prepacked by_threads [f16 bf16] {
                 [64 x 64 x 4, 3 x 4, 8] [64 x 64 x 4, 3 x 4, 8, cluster: 2]
                 [64 x 32 x 4, 4 x 4, 7] [64 x 32 x 4, 4 x 4, 7, cluster: 2]
             }
@@ -250,7 +250,7 @@ macro_rules! spmm {
     };
     // Each group of producers has a stage of its own.
     ($part:ident prepacked [] $types:ident $shape:tt) => { $crate::spmm! { @prepacked PrepackedTiles $part [] $types $shape } };
-    ($part:ident prepacked [vectors] $types:ident $shape:tt) => { $crate::spmm! { @prepacked PrepackedTilesOfVectors $part [] $types $shape } };
+    ($part:ident prepacked [by_threads] $types:ident $shape:tt) => { $crate::spmm! { @prepacked PrepackedTilesByThreads $part [] $types $shape } };
     ($part:ident prepacked [fours] $types:ident $shape:tt) => { $crate::spmm! { @prepacked PrepackedTilesOfFours $part [fours] $types $shape } };
     (@prepacked $kernel:ident $part:ident [$($fours:ident)?] $types:ident [
         $rows:literal x $columns:literal x $chunks:literal, $groups:literal x $warps:literal, $ahead:literal

@@ -32,8 +32,8 @@ pub use row_split::RowSplit;
 pub use tile::{Scheme, Tile};
 pub use traverse::QUAD;
 pub use wgmma::{
-    BoxArgs, LoadedPacks, Pack, PackShape, Prepacked, PrepackedTiles, PrepackedTilesOfFours,
-    PrepackedTilesOfVectors, Scattering, SinglePrepackedTiles, WarpgroupOperand, WgmmaKernel, WgmmaTiles,
+    BoxArgs, LoadedPacks, Pack, PackShape, Prepacked, PrepackedTiles, PrepackedTilesByThreads,
+    PrepackedTilesOfFours, Scattering, SinglePrepackedTiles, WarpgroupOperand, WgmmaKernel, WgmmaTiles,
     WgmmaTilesOfFours, WidePack,
 };
 

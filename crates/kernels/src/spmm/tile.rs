@@ -95,7 +95,7 @@ pub enum Scheme {
 
 impl Tile {
     /// Columns and rows of the boxes in which B comes, by a tensor map, if it does: those of a panel and of a step.
-    pub const fn boxed(&self) -> Option<[u32; 2]> {
+    pub const fn box_dim(&self) -> Option<[u32; 2]> {
         let chunks = match self.scheme {
             Scheme::WgmmaTile { chunks, .. } => chunks,
             // Small tiles of prepacked weights have few steps, of which the first comes sooner if threads copy.

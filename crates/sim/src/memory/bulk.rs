@@ -118,8 +118,8 @@ impl BulkCopies {
         }
         let from_site = context.site(caller, Operation::BulkCopy);
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
-        for row in 0..tensor.boxed[1] {
-            for column in (0..tensor.boxed[0]).step_by((PIECE / Tensor::ELEMENT) as usize) {
+        for row in 0..tensor.box_dim[1] {
+            for column in (0..tensor.box_dim[0]).step_by((PIECE / Tensor::ELEMENT) as usize) {
                 let offset =
                     to + row * tensor.row_bytes() + ((column * Tensor::ELEMENT) ^ tensor.swizzle(row));
                 let access = SharedAccess {
@@ -195,7 +195,7 @@ fn refuse(context: &mut Context<'_>, thread: u32, site: SiteId, detail: String) 
 
 /// What is wrong with a copy of a box of this tensor to `to`, if anything.
 fn fault(tensor: &Tensor, to: u32) -> Option<String> {
-    let [columns, rows] = tensor.boxed;
+    let [columns, rows] = tensor.box_dim;
     let sixteens = [tensor.address, tensor.stride_bytes[0], tensor.stride_bytes[1]];
     if !matches!(columns, 32 | 64) || !(1..=MOST).contains(&rows) {
         Some(format!("a box of {rows} rows of {columns} columns: 1 to {MOST} of 32 or 64 are expected"))

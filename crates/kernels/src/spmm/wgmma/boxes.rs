@@ -7,7 +7,7 @@ use lacuna_gpu::{Gpu, SharedPtr, TensorMap};
 use super::{CopiesOfB, WarpgroupOperand};
 use crate::spmm::mma::{Pipeline, Stages, TileArgs, TileValue};
 
-/// The arguments of kernels that copy B in boxes: see [`Tile::boxed`](crate::spmm::Tile::boxed).
+/// The arguments of kernels that copy B in boxes: see [`Tile::box_dim`](crate::spmm::Tile::box_dim).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct BoxArgs<T> {

@@ -22,8 +22,6 @@ pub struct Columns<O: WarpgroupOperand<L>, S, const L: usize> {
     is_whole: bool,
     /// Where its first copy goes in a stage, in bytes.
     place: u32,
-    /// Whether the thread copies anything.
-    copies: bool,
     stride_bytes: u32,
     stages: PhantomData<S>,
 }
@@ -33,12 +31,9 @@ impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> Columns<O, S, L> {
     const K: u32 = S::CHUNKS * O::Value::COLUMNS;
     /// Bytes of a row, in all panels.
     const ROW: u32 = O::COLUMNS * size_of::<O::Value>() as u32;
-    /// Threads that copy: of the group's warps a power of two.
-    const THREADS: u32 = (1 << S::WARPS.ilog2()) * WARP;
-    const ALL_COPY: bool = Self::THREADS == S::WARPS * WARP;
-    /// Rows that they copy at once.
+    /// Rows that a group copies at once.
     const AT_ONCE: u32 = {
-        let rows = Self::THREADS * COPY / Self::ROW;
+        let rows = S::WARPS * WARP * COPY / Self::ROW;
         assert!(Self::K.is_multiple_of(rows) && rows.is_power_of_two(), "threads share a step evenly");
         rows
     };
@@ -101,7 +96,6 @@ impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> CopiesOfB<O, S, L> for C
             b: args.b.add_rows(row, args.b_stride_bytes).add(column as usize),
             rows: if column < args.n { args.cols.saturating_sub(row) } else { 0 },
             place: (panel * Self::K + row) * O::PANEL_ROW + (within ^ O::swizzle(row)),
-            copies: thread < Self::THREADS,
             is_narrow: !((args.b.address() as u32 | args.b_stride_bytes | row_bytes).is_multiple_of(COPY)),
             is_whole: column + O::VECTOR < args.n,
             stride_bytes: args.b_stride_bytes,
@@ -111,9 +105,6 @@ impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> CopiesOfB<O, S, L> for C
 
     #[inline(always)]
     unsafe fn fill<G: Gpu>(&self, gpu: G, stage: u32, step: u32, _: &Pipeline<S>) {
-        if !Self::ALL_COPY && !self.copies {
-            return;
-        }
         // SAFETY: as promised by the caller.
         unsafe {
             if Self::MAY_BE_NARROW && self.is_narrow {

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A thread block computes a tile of C. It goes along K by steps of one to four chunks; a chunk is 128 bytes of a row of A. Producer
-//! warps fill stages: A as in [`mma`](super::mma), B by asynchronous copies. They form groups that take stages in turn. The
+//! warps fill stages: A as in [`mma`](super::mma), B by asynchronous copies, of a vector a thread ([`columns`]) or of a panel a group
+//! ([`boxes`]). They form groups that take stages in turn. The
 //! consumers are one to three warpgroups, each with rows of its own, or of `f32` columns. A warpgroup starts all products of a stage, and
 //! releases the stage when they have ended. Neighbouring rows of tiles begin at different steps, so that they read different rows
 //! of B ([`traversal`]).
@@ -30,6 +31,7 @@ mod halves;
 mod packs;
 mod prepacked;
 mod singles;
+mod tiles;
 mod traversal;
 
 use core::marker::PhantomData;
@@ -38,16 +40,16 @@ use core::mem::{self, MaybeUninit};
 use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
 pub use self::boxes::BoxArgs;
-use self::boxes::Boxes;
 use self::cluster::Cluster;
-use self::columns::Columns;
 use self::copies::CopiesOfB;
-use self::halves::Halves;
 pub use self::packs::{Pack, PackShape, WidePack};
 pub use self::prepacked::{LoadedPacks, Prepacked};
-use self::singles::Singles;
+pub use self::tiles::{
+    PrepackedTiles, PrepackedTilesByThreads, PrepackedTilesOfFours, Scattering, SinglePrepackedTiles,
+    WgmmaTiles, WgmmaTilesOfFours,
+};
 use self::traversal::Traversal;
-use super::mma::{Pipeline, Rows, StageFilling, Stages, TILE_ROW, TileArgs, TileSource, TileValue, fallback};
+use super::mma::{Pipeline, Stages, TILE_ROW, TileArgs, TileSource, TileValue, fallback};
 use super::{Scheme, Tile};
 use crate::common::are_finite;
 use crate::{Arithmetic, Bounds, DeviceValue, IndexType, Kernel};
@@ -60,69 +62,6 @@ const WARPS: u32 = 4;
 const CHUNK_BYTES: u32 = ROWS * TILE_ROW;
 /// Rows of a product that a warp has.
 const WARP_PART: u32 = ROWS / WARPS;
-
-/// SpMM by warpgroups for 16-bit values of `T`, that are put where their columns are: tiles of 64·`M` rows and 2·`L` columns, by `M`
-/// consumer warpgroups, through the stages `S`. B comes in boxes: N, strides and addresses are multiples of eight elements.
-///
-/// - Of `S`, more chunks make the vectors of rows longer, and barriers fewer.
-/// - `PART`: of a step of a row the producers load ahead what one nonzero in so many columns makes. With a larger one, fewer
-///   lanes share a row, which is faster unless the row has more.
-/// - `BLOCKS`: blocks that share a tile.
-pub type WgmmaTiles<T, S, const L: usize, const PART: u32, const M: u32, const BLOCKS: u32> =
-    WgmmaKernel<Eights<T, L, M>, Rows<T, Scattering<S, PART, M>>, Boxes<Eights<T, L, M>, S, L>, S, L, BLOCKS>;
-
-/// As [`WgmmaTiles`], where rows of B and C may begin at multiples of four elements. B comes in vectors.
-pub type WgmmaTilesOfFours<T, S, const L: usize, const PART: u32, const M: u32, const BLOCKS: u32> =
-    WgmmaKernel<Fours<T, L, M>, Rows<T, Scattering<S, PART, M>>, Columns<Fours<T, L, M>, S, L>, S, L, BLOCKS>;
-
-/// As [`WgmmaTiles`], for values that are [packed](Pack), of which a warp loads `AHEAD` packs ahead of each step. Each group of
-/// producers has a stage of its own.
-pub type PrepackedTiles<T, S, const L: usize, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
-    WgmmaKernel<Eights<T, L, M>, Prepacked<T, Pack, S, AHEAD, M>, Boxes<Eights<T, L, M>, S, L>, S, L, BLOCKS>;
-
-/// As [`PrepackedTiles`], with B in vectors: small tiles have few steps, of which the first comes sooner so.
-pub type PrepackedTilesOfVectors<T, S, const L: usize, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
-    WgmmaKernel<
-        Eights<T, L, M>,
-        Prepacked<T, Pack, S, AHEAD, M>,
-        Columns<Eights<T, L, M>, S, L>,
-        S,
-        L,
-        BLOCKS,
-    >;
-
-/// As [`PrepackedTiles`], where rows of B and C may begin at multiples of four elements. B comes in vectors.
-pub type PrepackedTilesOfFours<T, S, const L: usize, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
-    WgmmaKernel<Fours<T, L, M>, Prepacked<T, Pack, S, AHEAD, M>, Columns<Fours<T, L, M>, S, L>, S, L, BLOCKS>;
-
-/// As [`PrepackedTilesOfFours`], for `f32` in products `P`: tiles of 128 rows and 64·`M` columns, by `M` consumer warpgroups.
-pub type SinglePrepackedTiles<P, S, const AHEAD: usize, const M: u32, const BLOCKS: u32> = WgmmaKernel<
-    Singles<P, M>,
-    Prepacked<f32, WidePack<P>, S, AHEAD, 1>,
-    Columns<Singles<P, M>, S, 64>,
-    S,
-    64,
-    BLOCKS,
->;
-
-/// 16-bit values whose rows begin at multiples of eight elements.
-type Eights<T, const L: usize, const M: u32> = Halves<T, L, M, false>;
-/// The same at multiples of four.
-type Fours<T, const L: usize, const M: u32> = Halves<T, L, M, true>;
-
-/// How values are scattered that lie row by row.
-#[derive(Debug)]
-pub struct Scattering<S, const PART: u32, const M: u32>(PhantomData<S>);
-
-impl<S: Stages, const PART: u32, const M: u32> StageFilling for Scattering<S, PART, M> {
-    const ROWS: u32 = M * ROWS;
-    const UNIT_ROWS: u32 = ROWS;
-    const TILES: u32 = S::CHUNKS;
-    const WARPS: u32 = S::WARPS;
-    const COLUMNS_PER_PREFETCH: u32 = PART;
-    const AHEAD: usize = 1;
-    const TILE_BY_TILE: bool = true;
-}
 
 /// The values of a tile, and how warpgroups with `L` accumulators a thread multiply them.
 pub trait WarpgroupOperand<const L: usize>: Send + Sync + 'static {
@@ -210,7 +149,7 @@ where
                 part => Scheme::WgmmaTile { chunks: S::CHUNKS, part, blocks: BLOCKS },
             },
         };
-        match (tile.boxed(), B::BOX) {
+        match (tile.box_dim(), B::BOX) {
             (None, None) => {}
             (Some([columns, rows]), Some(own)) => assert!(columns == own[0] && rows == own[1]),
             _ => panic!("the host has a tensor map for a kernel that takes one"),

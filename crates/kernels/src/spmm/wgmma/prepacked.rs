@@ -7,8 +7,7 @@ use super::PackShape;
 use crate::spmm::mma::{Stages, TileArgs, TileSource, TileValue};
 
 /// What a producer warp needs to fill its part of the stages `S` from packs `P`, of which it loads `AHEAD` ahead of each step. Denser
-/// steps have more, which come late. A tile has `M` units along the rows, and a group of producers as many warps for each; those that
-/// are left over only copy B.
+/// steps have more, which come late. A tile has `M` units along the rows, and a group of producers as many warps for each.
 #[derive(Debug)]
 pub struct Prepacked<T, P, S, const AHEAD: usize, const M: u32> {
     /// The first pack of each unit of the warp's rows, and of the unit after them.
@@ -48,12 +47,10 @@ pub struct LoadedPacks<const AHEAD: usize> {
 impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Prepacked<T, P, S, AHEAD, M> {
     /// Warps of a group that fill the same rows' units.
     const WARPS: u32 = {
-        assert!(S::WARPS >= M, "each rows' units have a warp");
+        assert!(S::WARPS.is_multiple_of(M), "each rows' units have as many warps");
         assert!(3 * S::GROUPS < 16, "each group has two barriers of its stage and one of its own");
         S::WARPS / M
     };
-    /// Whether all warps of a group have rows.
-    const ALL_FILL: bool = S::WARPS.is_multiple_of(M);
     /// Units of a step.
     const UNITS: u32 = {
         let columns = S::CHUNKS * T::COLUMNS;
@@ -123,7 +120,7 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Ti
         Self {
             units: args.units.add((row / P::ROWS as u32) as usize * count as usize),
             packs: args.packs.add(warp as usize * P::WORDS),
-            count: if row < args.rows && (Self::ALL_FILL || own < M) { count } else { 0 },
+            count: if row < args.rows { count } else { 0 },
             part: own * Self::UNITS * P::UNIT_BYTES,
             found: StepPacks::default(),
             group,
@@ -172,9 +169,6 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Ti
                         P::clear(gpu, Self::unit(a, found, pack), *values);
                     }
                 }
-                return;
-            }
-            if !Self::ALL_FILL && self.part >= M * Self::UNITS * P::UNIT_BYTES {
                 return;
             }
             let threads = Self::WARPS * WARP;

@@ -51,7 +51,7 @@ pub(super) type TensorMapEncodeTiled = unsafe extern "C" fn(
     address: *mut c_void,
     extent: *const u64,
     stride_bytes: *const u64,
-    boxed: *const c_uint,
+    box_dim: *const c_uint,
     element_strides: *const c_uint,
     interleave: c_int,
     swizzle: c_int,

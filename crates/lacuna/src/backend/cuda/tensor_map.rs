@@ -34,7 +34,7 @@ impl Encoder {
         let mut place = Place([0; TensorMap::WORDS]);
         let extent = tensor.extent.map(u64::from);
         let every = [1; 3];
-        let [columns, rows] = tensor.boxed;
+        let [columns, rows] = tensor.box_dim;
         let swizzle = if tensor.row_bytes() == 128 { ffi::SWIZZLE_128 } else { ffi::SWIZZLE_64 };
         // SAFETY: the places are live, and have as many numbers as a tensor of three dimensions needs. The address is only kept.
         let status = unsafe {

@@ -195,15 +195,17 @@ impl<T: Value, I: Index> Spmm<T, I> {
 
     /// The tensor map of a launch's B for `count` products, where the kernel copies by one.
     fn map_of_b(&self, tile: &Tile, args: &TileArgs<T::Device>, count: usize) -> Result<Option<TensorMap>> {
-        let Some(boxed) = tile.boxed() else { return Ok(None) };
-        // One B for all products is one matrix, whatever its stride. Of a B without rows nothing is copied.
+        let Some(box_dim) = tile.box_dim() else { return Ok(None) };
+        // A B without rows may lie nowhere, and nothing of it is copied; C lies somewhere.
+        let address = if args.cols == 0 { args.output.c.address() } else { args.b.address() };
+        // One B for all products is one matrix, whatever its stride.
         let is_one = count == 1 || args.b_batch == 0;
         let row_bytes = u64::from(args.b_stride_bytes);
         let tensor = Tensor {
-            address: args.b.address(),
+            address,
             extent: [args.n, args.cols.max(1), if is_one { 1 } else { count as u32 }],
             stride_bytes: [row_bytes, if is_one { row_bytes } else { args.b_batch * size_of::<T>() as u64 }],
-            boxed,
+            box_dim,
         };
         self.pattern.row_table.device().backend().tensor_map(&tensor).map(Some)
     }
