@@ -1,6 +1,6 @@
 //! The trait itself.
 use crate::{
-    AtomicAdd, AtomicMax, CoreMatrices, F16, GlobalMut, GlobalPtr, Scalar, SharedPtr, TensorMap, Word,
+    AtomicAdd, AtomicMax, Bf16, CoreMatrices, F16, GlobalMut, GlobalPtr, Scalar, SharedPtr, TensorMap, Word,
 };
 
 /// Threads in a warp.
@@ -283,6 +283,9 @@ pub trait Gpu: Copy {
     #[track_caller]
     fn f32_to_f16(self, x: f32) -> F16;
 
+    /// Converts `f32` to the nearest bfloat16 number, ties to even. A NaN stays one. An instruction from sm_80 on, a few before.
+    #[track_caller]
+    fn f32_to_bf16(self, x: f32) -> Bf16;
     /// Two numbers as bfloat16, each the nearest, ties to even: `low` in the lower half of the word. sm_80.
     #[track_caller]
     fn pack_bf16(self, low: f32, high: f32) -> u32;

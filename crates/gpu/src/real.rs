@@ -11,6 +11,17 @@ pub struct F16(pub u16);
 #[repr(transparent)]
 pub struct Bf16(pub u16);
 
+impl Bf16 {
+    /// The nearest number to `x`, ties to even, where no instruction rounds.
+    #[inline(always)]
+    pub const fn nearest(x: f32) -> Self {
+        let bits = x.to_bits();
+        // Half of the last place, less one where the last bit is even. A NaN might round to an infinity: it keeps a bit.
+        let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+        Self(if x.is_nan() { (bits >> 16) as u16 | 0x40 } else { rounded as u16 })
+    }
+}
+
 // SAFETY: transparent around `u16`.
 unsafe impl Scalar for F16 {}
 // SAFETY: as above.
@@ -52,10 +63,7 @@ impl Real for Bf16 {
         f32::from_bits(u32::from(self.0) << 16)
     }
     #[inline(always)]
-    fn from_f32<G: Gpu>(_gpu: G, x: f32) -> Self {
-        let bits = x.to_bits();
-        // Half of the last place, less one where the last bit is even. A NaN might round to an infinity: it keeps a bit.
-        let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
-        Self(if x.is_nan() { (bits >> 16) as u16 | 0x40 } else { rounded as u16 })
+    fn from_f32<G: Gpu>(gpu: G, x: f32) -> Self {
+        gpu.f32_to_bf16(x)
     }
 }

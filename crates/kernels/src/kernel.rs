@@ -36,6 +36,10 @@ pub trait Kernel: 'static {
     /// write shared memory only.
     const EARLY_PROLOGUE: bool = false;
 
+    /// Whether it has the address of shared memory computed first of all, if that is measured to pay: where accesses are conditional,
+    /// each may compute it for itself.
+    const HOLDS_SHARED_ADDRESS: bool = Self::HAS_MAP;
+
     /// Whether the argument begins with a [`TensorMap`](lacuna_gpu::TensorMap). A GPU copies by the map where it lies, among the kernel's
     /// parameters: so these are aligned for it, and [`with_map_at`](Kernel::with_map_at) tells the kernel the address.
     const HAS_MAP: bool = false;

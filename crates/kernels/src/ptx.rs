@@ -20,8 +20,10 @@ macro_rules! entry_points {
                     if !<$kernel as Kernel>::EARLY_PROLOGUE {
                         Ptx.grid_dependency_wait();
                     }
-                    let args = if <$kernel as Kernel>::HAS_MAP {
+                    if <$kernel as Kernel>::HOLDS_SHARED_ADDRESS {
                         Ptx::hold_shared_address();
+                    }
+                    let args = if <$kernel as Kernel>::HAS_MAP {
                         let place: u64;
                         // SAFETY: takes the generic address of the parameter, by the name that LLVM gives it.
                         unsafe {

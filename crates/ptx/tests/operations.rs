@@ -182,7 +182,7 @@ const AMPERE: &[Expected] = &[
             "cp.async.cg.shared.global … 16, …",
         ],
     ),
-    ("packed", 0, &["cvt.rn.bf16x2.f32 …", "cvt.rn.f16x2.f32 …"]),
+    ("packed", 0, &["cvt.rn.bf16.f32 …", "cvt.rn.bf16x2.f32 …", "cvt.rn.f16x2.f32 …"]),
     ("greatest", 0, &["max.NaN.f32 …"]),
     (
         "products",

@@ -16,7 +16,7 @@ use core::arch::{asm, nvptx};
 
 use self::intrinsics as llvm;
 use crate::{
-    AtomicAdd, AtomicMax, AtomicOp, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr,
+    AtomicAdd, AtomicMax, AtomicOp, Bf16, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr,
     TensorMap, Word,
 };
 
@@ -342,6 +342,21 @@ impl Gpu for Ptx {
             asm!("cvt.rn.f16.f32 {0}, {1};", out(reg16) y, in(reg32) x, options(pure, nomem, nostack));
         }
         F16(y)
+    }
+
+    #[inline(always)]
+    fn f32_to_bf16(self, x: f32) -> Bf16 {
+        #[cfg(lacuna_sm = "80")]
+        {
+            let y;
+            // SAFETY: arithmetic.
+            unsafe {
+                asm!("cvt.rn.bf16.f32 {0}, {1};", out(reg16) y, in(reg32) x, options(pure, nomem, nostack));
+            }
+            Bf16(y)
+        }
+        #[cfg(not(lacuna_sm = "80"))]
+        Bf16::nearest(x)
     }
 
     #[inline(always)]

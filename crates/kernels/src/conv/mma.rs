@@ -90,6 +90,7 @@ impl<T: MmaValue, const N: usize, const P: u32> Kernel for MmaConv<T, N, P> {
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = Self::TILE_BYTES + 2 * Self::STAGE_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 2 };
+    const HOLDS_SHARED_ADDRESS: bool = true;
     const MIN_SM: u32 = 80;
 
     #[inline(always)]

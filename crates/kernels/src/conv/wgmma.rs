@@ -51,6 +51,7 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> Kernel for Wgm
     const THREADS: u32 = (TILES + 1) * WARPGROUP;
     const SHARED_BYTES: u32 = STAGES * (Self::A_BYTES + Self::B_BYTES);
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::BLOCKS };
+    const HOLDS_SHARED_ADDRESS: bool = true;
     const MIN_SM: u32 = 90;
 
     #[inline(always)]

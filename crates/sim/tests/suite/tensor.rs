@@ -282,6 +282,7 @@ fn conversions_round_to_the_nearest() {
     bench.run::<Conversions>(1);
     let output = bench.output();
     for (got, (bits, half, brain)) in output.chunks(4).zip(CONVERSIONS) {
+        assert_eq!(Bf16::nearest(f32::from_bits(bits)).0, brain, "{bits:#010x}, without an instruction");
         assert_eq!(got[..2], [u32::from(half), u32::from(brain)], "{bits:#010x}");
         let numbers = [f16::from_bits(half).to_f32(), bf16::from_bits(brain).to_f32()];
         assert_eq!(got[2..], numbers.map(f32::to_bits), "{bits:#010x}");
@@ -295,4 +296,8 @@ fn conversions_round_to_the_nearest() {
         assert_eq!(*got, high << 16 | low, "{bits:#010x}");
     }
     assert_eq!(output[240..243], [1; 3], "a NaN stays one");
+    // A NaN whose upper half is an infinity's, and one that would round to more than all bits.
+    for bits in [0x7f80_0001, 0xffff_ffff] {
+        assert!(bf16::from_bits(Bf16::nearest(f32::from_bits(bits)).0).is_nan(), "{bits:#010x}");
+    }
 }

@@ -1,6 +1,6 @@
 //! What `cuda_std` does not have and `lacuna_gpu` writes in assembly: the same instructions as on the other route.
 use cuda_std::gpu_only;
-use lacuna_gpu::{F16, GlobalMut, GlobalPtr, Scalar};
+use lacuna_gpu::{Bf16, F16, GlobalMut, GlobalPtr, Scalar};
 #[cfg(target_arch = "nvptx64")]
 use lacuna_gpu::{Gpu as _, Ptx};
 
@@ -24,6 +24,7 @@ of_ptx! {
     rcp_approx(x: f32) -> f32;
     f16_to_f32(x: F16) -> f32;
     f32_to_f16(x: f32) -> F16;
+    f32_to_bf16(x: f32) -> Bf16;
     pack_bf16(low: f32, high: f32) -> u32;
     pack_f16(low: f32, high: f32) -> u32;
     mma_tf32(a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4];

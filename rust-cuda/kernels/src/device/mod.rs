@@ -19,7 +19,7 @@ mod shared;
 use cuda_std::warp::{warp_shuffle_down, warp_shuffle_idx, warp_shuffle_xor};
 use cuda_std::{GpuFloat, thread, warp};
 use lacuna_gpu::{
-    AtomicAdd, AtomicMax, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, TensorMap, Word,
+    AtomicAdd, AtomicMax, Bf16, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, TensorMap, Word,
 };
 
 /// A thread on an NVIDIA GPU, by rust-cuda.
@@ -278,6 +278,7 @@ impl Gpu for RustCuda {
         rcp_approx(x: f32) -> f32;
         f16_to_f32(x: F16) -> f32;
         f32_to_f16(x: f32) -> F16;
+        f32_to_bf16(x: f32) -> Bf16;
         pack_bf16(low: f32, high: f32) -> u32;
         pack_f16(low: f32, high: f32) -> u32;
         mma_tf32(a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4];

@@ -23,7 +23,7 @@ pub unsafe fn all<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<f32>) {
     }
 }
 
-/// Pairs of bfloat16, then of binary16: `a` and `b`, `c` and `x`.
+/// The bfloat16 nearest to `x`. Pairs of bfloat16, then of binary16: `a` and `b`, `c` and `x`.
 ///
 /// # Safety
 /// The launch and the buffers are as said.
@@ -33,6 +33,7 @@ pub unsafe fn packed<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<f32>)
     // SAFETY: indices are below 64.
     unsafe {
         let [a, b, c, x] = gpu.load_readonly::<f32, 4>(input.add(4 * thread as usize));
+        results.put(u32::from(gpu.f32_to_bf16(x).0));
         results.put(gpu.pack_bf16(a, b));
         results.put(gpu.pack_bf16(c, x));
         results.put(gpu.pack_f16(a, b));

@@ -2,7 +2,7 @@
 use std::panic::Location;
 
 use lacuna_gpu::{
-    AtomicAdd, AtomicMax, AtomicOp, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr,
+    AtomicAdd, AtomicMax, AtomicOp, Bf16, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr,
     TensorMap, WARP, Word,
 };
 
@@ -343,6 +343,10 @@ impl Gpu for SimThread<'_, '_> {
         F16(half::f16::from_f32(x).to_bits())
     }
 
+    fn f32_to_bf16(self, x: f32) -> Bf16 {
+        self.count(Location::caller(), Operation::Convert);
+        Bf16(half::bf16::from_f32(x).to_bits())
+    }
     fn pack_bf16(self, low: f32, high: f32) -> u32 {
         self.count(Location::caller(), Operation::Convert);
         let [low, high] = [low, high].map(|x| u32::from(half::bf16::from_f32(x).to_bits()));
