@@ -199,18 +199,19 @@ def _modified(pattern: Any, products: Tensor, scores: _ops.Scores) -> tuple:
 
 def keeps_logsumexp(mask: Any, q: Tensor, scores: _ops.Scores) -> bool:
     """Whether gradients may go by blocks of the mask, so that attention keeps O and the logarithms for them."""
-    dim = q.shape[-1]
+    if not isinstance(mask, Mask):
+        return False
+    dim, most = q.shape[-1], _most_elements(q.device.index)
     if q.dtype == torch.float32:
-        is_taken = 64 <= dim <= 128 and not scores.precise
-    else:
-        is_taken = q.dtype in (torch.float16, torch.bfloat16) and dim <= 256
-    return is_taken and isinstance(mask, Mask) and _has_blocks(q.device.index)
+        return 64 <= dim <= most == 256 and not scores.precise
+    return q.dtype in (torch.float16, torch.bfloat16) and dim <= most
 
 
 @torch.compiler.assume_constant_result
-def _has_blocks(index: Optional[int]) -> bool:
-    """Whether a GPU, or the simulator, may have kernels of gradients by blocks."""
-    return index is None or cuda_device(index).sm // 10 == 9
+def _most_elements(index: Optional[int]) -> int:
+    """Elements of a row at most for which a GPU, or the simulator, may have kernels of gradients by blocks; those of 256 take float32, too."""
+    sm = 90 if index is None else cuda_device(index).sm
+    return 256 if sm // 10 == 9 else 128 if sm >= 80 else 0
 
 
 def attention_gradients_by_blocks(mask: Any, operands: tuple, results: tuple, d_o: Tensor, scores: _ops.Scores) -> tuple:

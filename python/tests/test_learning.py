@@ -206,10 +206,11 @@ def test_attention_by_blocks_of_layouts(monkeypatch):
     assert taken == [True] * 4
 
 
-def test_attention_of_float32_by_blocks(monkeypatch):
+@pytest.mark.parametrize("dim", [68, 132])
+def test_attention_of_float32_by_blocks(dim, monkeypatch):
     taken = calls_of("attend_backward", monkeypatch)
     mask, seen = MASKS["causal"]
-    attention_by_blocks(mask, seen, (4, 150, 68), (2, 150, 68), torch.float32)
+    attention_by_blocks(mask, seen, (4, 150, dim), (2, 150, dim), torch.float32)
     assert taken == [True]
 
 
@@ -220,7 +221,7 @@ def test_attention_that_blocks_do_not_take(monkeypatch):
     attention_by_blocks(mask, seen, (2, 20, 136), (2, 20, 136), torch.float16)
     attention_by_blocks(mask, seen, (2, 20, 264), (2, 20, 264), torch.float16)
     assert taken == [False, True], "rows of 12 elements, and of 136; those of 264 are not tried"
-    for operands, precise in ((8, False), (64, True), (136, False)):
+    for operands, precise in ((8, False), (64, True), (264, False)):
         leaves = [tensor(2, 20, operands, seed=seed) for seed in range(3)]
         lacuna.sparse_attention(*leaves, mask, precise=precise).sum().backward()
     assert taken == [False, True], "float32 with short rows, precise, or with long rows is not tried"

@@ -22,7 +22,9 @@ pub(super) fn time_of<T: Number, I: Index>(
         return Ok(None);
     }
     match plan.choice().map(|choice| choice.algorithm) {
-        Some(algorithm @ Algorithm::WgmmaTile { .. }) => by_blocks(session, problem, plan, algorithm, host),
+        Some(algorithm @ (Algorithm::WgmmaTile { .. } | Algorithm::MmaTile { .. })) => {
+            by_blocks(session, problem, plan, algorithm, host)
+        }
         Some(_) => Ok(None),
         None => in_steps(session, problem, mask, plan, host).map(Some),
     }

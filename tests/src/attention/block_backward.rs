@@ -6,7 +6,7 @@ use lacuna::matrix::generate;
 use lacuna::{BlockAttention, Buffer, Device, Error, Precision};
 use lacuna_reference::{AttentionGradients, Heads, attention_backward_by_tiles};
 
-use super::rules::{blocks, documents, global, needs_other_gpu, side_by_side};
+use super::rules::{blocks, documents, global, has_no_kernel, side_by_side};
 use super::{Effort, Problem};
 use crate::expect::{refused, same_bits};
 use crate::{Case, Context, Number};
@@ -14,9 +14,6 @@ use lacuna_cases::number::rounded;
 
 /// Name, what it is, the mask, the dimension, and what else is asked for.
 type Backward = (&'static str, &'static str, fn() -> lacuna::Result<Mask>, usize, Options);
-
-/// Elements of a row of `f32` at most.
-pub(super) const MAX_DIM_OF_F32: usize = 128;
 
 pub(super) fn cases() -> Vec<Case> {
     let heads = |heads| Options::default().batch(heads);
@@ -46,11 +43,7 @@ pub(super) fn cases() -> Vec<Case> {
             let f16s = check::<f16>(cx, &mask, &problem.rounded(), options, true).context("f16")?;
             let bf16s = check::<bf16>(cx, &mask, &problem.rounded(), scaled, false).context("bf16")?;
             let in_parts = options.precision(Precision::Tf32);
-            let f32s = if dim <= MAX_DIM_OF_F32 {
-                check::<f32>(cx, &mask, &problem, in_parts, true).context("f32")?
-            } else {
-                0.0
-            };
+            let f32s = check::<f32>(cx, &mask, &problem, in_parts, true).context("f32")?;
             Ok(f16s.max(bf16s).max(f32s))
         })
     };
@@ -61,7 +54,8 @@ pub(super) fn cases() -> Vec<Case> {
             unseen::<f16>(cx, 16).context("f16")?.max(unseen::<f16>(cx, 136).context("f16, long rows")?);
         Ok(f16s
             .max(unseen::<f32>(cx, 16).context("f32")?)
-            .max(unseen::<f32>(cx, 68).context("f32, long rows")?))
+            .max(unseen::<f32>(cx, 68).context("f32, long rows")?)
+            .max(unseen::<f32>(cx, 132).context("f32, half blocks")?))
     }));
     cases.push(Case::new(
         "attention/block_backward/unseen_of_groups",
@@ -97,7 +91,7 @@ pub(super) fn check<T: Number>(
     options: Options,
     every_kernel: bool,
 ) -> Result<f64> {
-    if needs_other_gpu(cx.device) {
+    if has_no_kernel::<T>(cx.device, problem.dim) {
         return Ok(0.0);
     }
     let plan = BlockAttention::<T>::plan_with(&MaskBlocks::new(cx.device, mask)?, problem.dim, options)?;
@@ -257,7 +251,7 @@ fn head_of<T: Number>(
 
 /// Tokens 70, 100 and 120 have a key, a value, a query or a gradient that is not finite; each token sees five.
 fn unseen<T: Number>(cx: &Context<'_>, dim: usize) -> Result<f64> {
-    if needs_other_gpu(cx.device) {
+    if has_no_kernel::<T>(cx.device, dim) {
         return Ok(0.0);
     }
     let tokens = 140;
@@ -289,7 +283,7 @@ fn unseen<T: Number>(cx: &Context<'_>, dim: usize) -> Result<f64> {
 /// Two heads share keys of two documents, the second of which ends amid a block that all its queries see whole; a query of the second
 /// head is not finite.
 fn unseen_of_groups(cx: &Context<'_>) -> Result<f64> {
-    if needs_other_gpu(cx.device) {
+    if has_no_kernel::<f16>(cx.device, 16) {
         return Ok(0.0);
     }
     let (tokens, dim) = (134, 16);
@@ -317,7 +311,7 @@ fn unseen_of_groups(cx: &Context<'_>) -> Result<f64> {
 }
 
 fn refusals(cx: &Context<'_>) -> Result<f64> {
-    if needs_other_gpu(cx.device) {
+    if has_no_kernel::<f16>(cx.device, 256) {
         return Ok(0.0);
     }
     let mask = MaskBlocks::new(cx.device, &Mask::causal(20)?)?;
@@ -328,9 +322,6 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     refused("Q that heads share", shared.workspace(), is_parameter, &["the batch stride of Q"])?;
 
     let is_pattern = |error: &Error| matches!(error, Error::NeedsPattern { .. });
-    let wide = BlockAttention::<f32>::plan_with(&mask, 132, Options::default().precision(Precision::Tf32))?
-        .workspace();
-    refused("long rows", wide, is_pattern, &["up to 128 elements of f32", "d = 132"])?;
     let plan = BlockAttention::<f16>::plan(&mask, 8)?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "attention", .. });
     let [of_queries, of_keys] = plan.backward_kernels()?.map(|names| names[0]);

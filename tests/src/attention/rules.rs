@@ -84,8 +84,8 @@ fn check_as<T: Number>(
     sizes: usize,
 ) -> Result<f64> {
     let blocks = MaskBlocks::new(cx.device, mask)?;
-    let (sm, is_wide) = (cx.device.info().sm, problem.dim > 128 || T::TYPE == ValueType::F32);
-    if sm < 80 || is_wide && needs_other_gpu(cx.device) {
+    if has_no_kernel::<T>(cx.device, problem.dim) {
+        let sm = cx.device.info().sm;
         let plan = BlockAttention::<T>::plan_with(&blocks, problem.dim, options);
         let is_refused = |error: &Error| matches!(error, Error::NeedsPattern { .. });
         let here = format!("compute capability {}.{}", sm / 10, sm % 10);
@@ -121,9 +121,11 @@ fn check_as<T: Number>(
     Ok(worst)
 }
 
-/// Whether the device has no warpgroups, which gradients by blocks need, rows of more than 128 elements, and `f32`.
-pub(super) fn needs_other_gpu(device: &Device) -> bool {
-    device.info().sm / 10 != 9
+/// Whether the device has no kernel by blocks for rows of so many elements: without warpgroups there are none of more than 128, and none of
+/// `f32`.
+pub(super) fn has_no_kernel<T: Number>(device: &Device, dim: usize) -> bool {
+    let (sm, is_wide) = (device.info().sm, dim > 128 || T::TYPE == ValueType::F32);
+    sm < 80 || is_wide && sm / 10 != 9
 }
 
 /// O and the logarithms of Q, K and V of these lengths: the first elements of the problem's.
@@ -171,7 +173,7 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     }
     let is_parameter = |error: &Error| matches!(error, Error::Parameter { operation: "attention", .. });
     refused("no dimension", BlockAttention::<f16>::plan(&mask, 0), is_parameter, &["the dimension"])?;
-    if needs_other_gpu(cx.device) {
+    if has_no_kernel::<f16>(cx.device, 256) {
         return Ok(0.0);
     }
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "attention", .. });

@@ -5,7 +5,7 @@ use lacuna::attention::{Algorithm, Mask, Operands, Options};
 use lacuna::matrix::{Csr, generate};
 use lacuna::{CsrMatrix, Error, Precision, SparseAttention};
 
-use super::block_backward::{MAX_DIM_OF_F32, check};
+use super::block_backward::check;
 use super::rules::{blocks, documents, global};
 use super::{Effort, Problem, case};
 use crate::expect::refused;
@@ -91,11 +91,7 @@ pub(super) fn cases() -> Vec<Case> {
             let f16s = check::<f16>(cx, &mask, &problem.rounded(), options, true).context("f16")?;
             let bf16s = check::<bf16>(cx, &mask, &problem.rounded(), options, false).context("bf16")?;
             let in_parts = options.precision(Precision::Tf32);
-            let f32s = if dim <= MAX_DIM_OF_F32 {
-                check::<f32>(cx, &mask, &problem.rounded(), in_parts, true).context("f32")?
-            } else {
-                0.0
-            };
+            let f32s = check::<f32>(cx, &mask, &problem.rounded(), in_parts, true).context("f32")?;
             Ok(f16s.max(bf16s).max(f32s))
         })
     }));

@@ -45,6 +45,15 @@ macro_rules! attention {
                 [modified 32 8 4 2 3] [modified 32 8 4 1 3] [modified 64 16 8 2 2] [modified 64 16 8 1 2]
             }
 
+            // Gradients by warps, of Q, and of K and V: [half the elements of a row, a sixteenth of a row, groups of 64 rows, stages]
+            #[cfg(lacuna_sm = "80")]
+            backward_mma [f16 bf16] {
+                [q false 32 4 2 3] [q false 32 4 1 3] [q false 64 8 2 2]
+                [kv true 32 4 1 3] [kv true 64 8 1 2]
+                [modified q false 32 4 2 3] [modified q false 32 4 1 3] [modified q false 64 8 2 2]
+                [modified kv true 32 4 1 3] [modified kv true 64 8 1 2]
+            }
+
             // By warpgroups: [half the elements of a row, likewise of a part, parts, an eighth of a row,
             // scores of a thread, groups of 64 queries, stages]; and likewise with scores that are changed
             #[cfg(lacuna_sm = "90")]
@@ -69,10 +78,10 @@ macro_rules! attention {
             // Gradients, of Q, and of K and V: [half the elements of a row, likewise of a part, parts, groups of 64 rows, stages]
             #[cfg(lacuna_sm = "90")]
             backward [f32] {
-                [q false 32 32 1 2 3] [q false 64 64 1 1 2]
-                [kv true 32 32 1 2 3] [kv true 64 64 1 1 2]
-                [modified q false 32 32 1 2 3] [modified q false 64 64 1 1 2]
-                [modified kv true 32 32 1 2 3] [modified kv true 64 64 1 1 2]
+                [q false 32 32 1 2 3] [q false 64 64 1 1 2] [q false 128 64 2 1 1]
+                [kv true 32 32 1 2 3] [kv true 64 64 1 1 2] [kv true 128 64 2 1 1]
+                [modified q false 32 32 1 2 3] [modified q false 64 64 1 1 2] [modified q false 128 64 2 1 1]
+                [modified kv true 32 32 1 2 3] [modified kv true 64 64 1 1 2] [modified kv true 128 64 2 1 1]
             }
             #[cfg(lacuna_sm = "90")]
             backward [f16 bf16] {
@@ -127,6 +136,22 @@ macro_rules! attention {
         $crate::entry_part! { $part
             ["attention_", stringify!($value), "_mma_l", $l, "_g", $groups]
             $crate::attention::MmaTiles<$crate::list::value_of::$value, $l, $pieces, $slices, $groups, $stages, false>
+        }
+    };
+    ($part:ident backward_mma [] $value:ident [
+        modified $of:ident $keys:literal $l:literal $slices:literal $groups:literal $stages:literal
+    ]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($value), "_mma_d", stringify!($of), "_l", $l, "_g", $groups, "_modified"]
+            $crate::attention::BackwardMmaTiles<$crate::list::value_of::$value, $keys, $l, $slices, $groups, $stages, true>
+        }
+    };
+    ($part:ident backward_mma [] $value:ident [
+        $of:ident $keys:literal $l:literal $slices:literal $groups:literal $stages:literal
+    ]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($value), "_mma_d", stringify!($of), "_l", $l, "_g", $groups]
+            $crate::attention::BackwardMmaTiles<$crate::list::value_of::$value, $keys, $l, $slices, $groups, $stages, false>
         }
     };
     ($part:ident wgmma [] $value:ident [

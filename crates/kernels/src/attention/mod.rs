@@ -15,13 +15,15 @@ mod rows;
 mod score;
 mod tile_rows;
 mod transpose_bitmaps;
+mod warp_mask;
+mod warp_products;
 mod wgmma;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 
 use crate::{IndexType, ValueType};
 
-pub use backward::{BackwardOperands, BackwardTiles, TERMS};
+pub use backward::{BackwardMmaTiles, BackwardOperands, BackwardTiles, TERMS};
 pub use find_blocks::{CsrMask, FindBlocks, FindBlocksArgs, WINDOW_BLOCKS, WriteBitmaps, WriteBitmapsArgs};
 pub use mma::MmaTiles;
 pub use query_tile::{MAX_KEYS, QUERIES, QueryTileEntry, QueryTiles};
@@ -148,6 +150,11 @@ pub enum Scheme {
         /// Of K and V; if not, of Q.
         owns_keys: bool,
     },
+    /// The same by warps: [`BackwardMmaTiles`].
+    BackwardMmaTile {
+        /// Of K and V; if not, of Q.
+        owns_keys: bool,
+    },
     /// As [`WgmmaTile`](Self::WgmmaTile), with scores that may be capped, and lessened by distance.
     ModifiedWgmmaTile,
     /// As [`MmaTile`](Self::MmaTile), likewise.
@@ -161,6 +168,11 @@ pub enum Scheme {
     ModifiedQueryTile,
     /// The same of [`BackwardTile`](Self::BackwardTile).
     ModifiedBackwardTile {
+        /// Of K and V; if not, of Q.
+        owns_keys: bool,
+    },
+    /// The same of [`BackwardMmaTile`](Self::BackwardMmaTile).
+    ModifiedBackwardMmaTile {
         /// Of K and V; if not, of Q.
         owns_keys: bool,
     },

@@ -28,7 +28,7 @@ pub(crate) use reduce::{
 pub(crate) use reduce_row::{reduce_row, row_shared_bytes};
 pub use row_mask::RowMask;
 pub use row_record::{ALIGNED, PADDING, RowRecord};
-pub(crate) use split_rows::{Rows, SPLIT_ROWS, SplitRows};
+pub(crate) use split_rows::{PASSES, Rows, SPLIT_ROWS, SplitRows};
 pub(crate) use stride::strided;
 pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};
 pub(crate) use vector::{

@@ -31,17 +31,17 @@ impl<T: Real> Rows<T> {
     }
 }
 
-/// Rows that [`SplitRows`] has.
-pub(crate) const SPLIT_ROWS: u32 = PASSES as u32 * AT_ONCE;
-/// Rows that a warpgroup loads at once, and how often it does.
+/// Rows that a warpgroup loads at once, and how often it does for 64 rows.
 const AT_ONCE: u32 = WARPGROUP / PIECES;
-const PASSES: usize = 4;
+pub(crate) const PASSES: usize = 4;
+/// Rows of [`PASSES`].
+pub(crate) const SPLIT_ROWS: u32 = PASSES as u32 * AT_ONCE;
 
-/// What a thread of a warpgroup has of 64 columns of 64 rows: four columns of the first half of a row and four of the second, of four rows.
+/// What a thread of a warpgroup has of 64 columns of 16·`PASSES` rows: four columns of the first half of a row and four of the second, of a row a pass.
 #[derive(Clone, Copy, Debug)]
-pub struct SplitRows([[[f32; 4]; 2]; PASSES]);
+pub struct SplitRows<const PASSES: usize>([[[f32; 4]; 2]; PASSES]);
 
-impl SplitRows {
+impl<const PASSES: usize> SplitRows<PASSES> {
     /// The four columns of halves of rows that this thread has, and its row of those that are loaded at once.
     #[inline(always)]
     fn own<G: Gpu>(gpu: G) -> [u32; 2] {

@@ -3,11 +3,11 @@ use core::ops::Range;
 
 use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
+use super::super::tile_rows::LANES;
 use super::super::wgmma::{BLOCK, WgmmaValue};
-use super::multiply::LANES;
 use super::side::Side;
 use super::{BackwardTiles, PANEL, TERMS, WARPGROUP, Work};
-use crate::common::{add_across_lanes, strided};
+use crate::common::{PASSES, add_across_lanes, strided};
 
 /// What a thread knows of its two queries, eight apart, where queries are owned.
 #[derive(Clone, Copy)]
@@ -49,36 +49,38 @@ impl<
                 let to = Self::OWNED + group * Self::PAIR + matrix as u32 * Self::MATRIX;
                 if T::PARTS > 1 {
                     for panel in 0..Self::PANELS {
-                        let loaded = T::load(gpu, &side.rows(matrix, first), [64 * panel, dim]);
-                        T::store(gpu, &loaded, to + panel * PANEL, Self::PART);
+                        let loaded = T::load::<G, PASSES>(gpu, &side.rows(matrix, first), [64 * panel, dim]);
+                        T::store::<G, PASSES>(gpu, &loaded, to + panel * PANEL, Self::PART);
                     }
                 } else {
                     side.copy(gpu, matrix, (first, dim), (to, Self::PANELS), (thread, WARPGROUP));
                 }
             }
             gpu.copy_async_commit();
-            if KEYS { RowTerms::NONE } else { Self::row_terms(work, &side, first, thread) }
+            if KEYS { RowTerms::NONE } else { work.row_terms(&side, first, thread) }
         };
         gpu.copy_async_wait::<0>();
         gpu.fence_async_proxy();
         gpu.barrier_sync(Self::COPIED + warpgroup, WARPGROUP);
         terms
     }
+}
 
+impl<T: WgmmaValue, G: Gpu> Work<T, G> {
     /// Works out the terms of 64 queries, two threads each, and writes them. Gives those of the thread's two rows.
     ///
     /// # Safety
-    /// As for [`consume`](Self::consume).
+    /// Whole warps are here, 16 queries each; operands are live.
     #[inline(always)]
-    unsafe fn row_terms<G: Gpu>(work: &Work<T, G>, side: &Side<T>, first: u32, thread: u32) -> RowTerms {
-        let (gpu, operands) = (work.gpu, &work.operands);
+    pub(super) unsafe fn row_terms(&self, side: &Side<T>, first: u32, thread: u32) -> RowTerms {
+        let (gpu, operands) = (self.gpu, &self.operands);
         let (query, half) = (first + thread / 2, thread % 2);
         let is_there = query < side.rows;
         let (mut delta, mut logsumexp) = (0.0, 0.0);
         if is_there {
-            let o = operands.o.add((u64::from(work.head) * operands.shape.o_batch_stride) as usize);
+            let o = operands.o.add((u64::from(self.head) * operands.shape.o_batch_stride) as usize);
             let [o, d_o] = [o, side.matrices[1]].map(|matrix| matrix.add_rows(query, side.strides[1]));
-            let queries = u64::from(work.head) * u64::from(operands.shape.rows);
+            let queries = u64::from(self.head) * u64::from(operands.shape.rows);
             // SAFETY: as promised by the caller; rows are whole vectors of 16 bytes.
             unsafe {
                 let vector = 16 / size_of::<T>() as u32;
@@ -94,7 +96,7 @@ impl<
         let shift = if logsumexp == f32::NEG_INFINITY { 0.0 } else { -logsumexp * core::f32::consts::LOG2_E };
         if is_there && half == 0 {
             // SAFETY: as promised by the caller: the query is this thread's.
-            unsafe { gpu.store(work.terms::<KEYS>(0).add(query as usize * TERMS), [shift, delta]) };
+            unsafe { gpu.store(self.terms::<false>(0).add(query as usize * TERMS), [shift, delta]) };
         }
         // Row r of a warp is with lane 2r; a thread's rows are lane / 4 and 8 more.
         let row = gpu.lane_id() / LANES;

@@ -10,6 +10,7 @@ use lacuna_gpu::{Gpu, SharedPtr};
 use super::super::wgmma::{BlockMask, WgmmaValue};
 use super::begin::RowTerms;
 use super::consume::Place;
+use super::weights::{slope, weigh};
 use super::write::Gradient;
 use super::{BackwardTiles, SCORES, WARPGROUP, Work};
 
@@ -23,12 +24,28 @@ impl<
     const MODIFIES: bool,
 > BackwardTiles<T, KEYS, L, PARTS, GROUPS, STAGES, MODIFIES>
 {
+    /// Works out the gradients of 64 rows by two warpgroups, and writes them.
+    ///
+    /// # Safety
+    /// Both are here; operands and entries are live.
+    #[inline(always)]
+    pub(super) unsafe fn divide<G: Gpu, const N: usize>(work: &Work<T, G>, warp: u32) {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if warp < 4 {
+                Self::consume_divided::<G, N, false>(work, warp);
+            } else {
+                Self::consume_divided::<G, N, true>(work, warp - 4);
+            }
+        }
+    }
+
     /// Works out the gradient of V of 64 rows or, if `SLOPES`, that of K, and writes it.
     ///
     /// # Safety
     /// The whole warpgroup is here, and the other is in the other's call; operands and entries are live.
     #[inline(always)]
-    pub(super) unsafe fn consume_divided<G: Gpu, const SLOPES: bool>(work: &Work<T, G>, warp: u32) {
+    unsafe fn consume_divided<G: Gpu, const N: usize, const SLOPES: bool>(work: &Work<T, G>, warp: u32) {
         let mut sums = [[0.0; L]; PARTS];
         // SAFETY: as promised by the caller; a stage is read while it is full. A tile of one group has no block that it does not see, so
         // that both have the same blocks.
@@ -36,19 +53,19 @@ impl<
             let terms =
                 if SLOPES { Self::begin(work, (0, 1), 1..2) } else { Self::begin(work, (0, 0), 0..1) };
             let mut place = Place::first(warp);
-            while place.step < work.count * work.heads {
+            while place.step < Self::STEPS * work.count * work.heads {
                 let mask = Self::enter(work, &place);
                 if SLOPES {
-                    Self::add_slopes(work, &place, &terms, &mut sums);
+                    Self::add_slopes::<G, N>(work, &place, &terms, &mut sums);
                 } else {
-                    Self::add_weights(work, &place, mask, &terms, &mut sums);
+                    Self::add_weights::<G, N>(work, &place, mask, &terms, &mut sums);
                 }
                 Self::leave(work, &mut place);
             }
             let [by_slopes, of_values] = work.gradients::<KEYS>();
             let (factor, matrix) = if SLOPES { (work.operands.factor, by_slopes) } else { (1.0, of_values) };
-            let again = Self::write(work, warp, &Gradient { sums: &sums, factor, matrix }, None);
-            Self::work_out_anew(work, (warp, again), [SLOPES, !SLOPES], &terms);
+            let again = work.write::<KEYS, L, PARTS>(warp, &Gradient { sums: &sums, factor, matrix }, None);
+            work.work_out_anew::<KEYS, MODIFIES>((warp, again, Self::PANELS), [SLOPES, !SLOPES], &terms);
         }
     }
 
@@ -57,7 +74,7 @@ impl<
     /// # Safety
     /// The stage is full; the whole warpgroup is here.
     #[inline(always)]
-    unsafe fn add_weights<G: Gpu>(
+    unsafe fn add_weights<G: Gpu, const N: usize>(
         work: &Work<T, G>,
         place: &Place,
         mask: u32,
@@ -65,28 +82,40 @@ impl<
         sums: &mut [[f32; L]; PARTS],
     ) {
         let (gpu, stage) = (work.gpu, place.stage);
-        let streamed = stage * Self::PAIR;
+        let streamed = Self::streamed(gpu, stage);
         debug_assert!(mask != BlockMask::EMPTY);
         // SAFETY: as promised by the caller; weights are written when those before have been read.
         unsafe {
-            let mut s = Self::seen(gpu, (stage, 0), mask);
+            let mut s = Self::seen::<G, N>(gpu, place, mask);
             gpu.warpgroup_arrive();
             Self::multiply_rows(gpu, Self::owned(gpu, 0), streamed, &mut s);
             gpu.warpgroup_commit();
-            gpu.warpgroup_wait::<0, SCORES>(&mut s);
+            gpu.warpgroup_wait::<0, N>(&mut s);
             let mut weights = [[0; 2]; SCORES / 2];
             if MODIFIES {
-                Self::weigh_modified(work, place, mask, terms, &mut s, &mut weights);
+                work.weigh_modified::<KEYS, N>(
+                    &Self::modified(work, place, mask),
+                    terms,
+                    &mut s,
+                    &mut weights,
+                );
             } else {
-                Self::weigh(gpu, work.operands.shape.scale, stage, terms, &mut s, &mut weights);
+                weigh::<G, T, KEYS, N>(
+                    gpu,
+                    work.operands.shape.scale,
+                    Self::terms(Self::slot(place)),
+                    terms,
+                    &mut s,
+                    &mut weights,
+                );
             }
             gpu.warpgroup_arrive();
-            Self::multiply_columns(gpu, &weights, streamed + Self::MATRIX, sums);
+            Self::multiply_columns::<G, N>(gpu, &weights, streamed + Self::STREAMED, sums);
             gpu.warpgroup_commit();
             if place.step > 0 {
                 gpu.barrier_sync(Self::READ, 2 * WARPGROUP);
             }
-            for eight in 0..SCORES / 4 {
+            for eight in 0..N / 4 {
                 let four = [s[4 * eight], s[4 * eight + 1], s[4 * eight + 2], s[4 * eight + 3]];
                 gpu.shared_store(Self::weights(gpu, eight), four);
             }
@@ -100,33 +129,34 @@ impl<
     /// # Safety
     /// As for [`add_weights`](Self::add_weights).
     #[inline(always)]
-    unsafe fn add_slopes<G: Gpu>(
+    unsafe fn add_slopes<G: Gpu, const N: usize>(
         work: &Work<T, G>,
         place: &Place,
         terms: &RowTerms,
         sums: &mut [[f32; L]; PARTS],
     ) {
         let (gpu, stage) = (work.gpu, place.stage);
-        let streamed = stage * Self::PAIR;
-        let mut products = [0.0; SCORES];
+        let streamed = Self::streamed(gpu, stage);
+        let mut products = [0.0; N];
         // SAFETY: as promised by the caller; weights are read when they are written.
         unsafe {
             let owned = Self::owned(gpu, 0) + Self::MATRIX;
             gpu.warpgroup_arrive();
-            Self::multiply_rows(gpu, owned, streamed + Self::MATRIX, &mut products);
+            Self::multiply_rows(gpu, owned, streamed + Self::STREAMED, &mut products);
             gpu.warpgroup_commit();
-            gpu.warpgroup_wait::<0, SCORES>(&mut products);
+            gpu.warpgroup_wait::<0, N>(&mut products);
             gpu.barrier_sync(Self::WRITTEN, 2 * WARPGROUP);
-            let mut weights = [0.0; SCORES];
+            let mut weights = [0.0; N];
             for (eight, four) in weights.as_chunks_mut::<4>().0.iter_mut().enumerate() {
                 *four = gpu.shared_load(Self::weights(gpu, eight));
             }
-            let slopes = Self::slope(gpu, stage, terms, &weights, &mut products);
-            if place.step + 1 < work.count * work.heads {
+            let slopes =
+                slope::<G, T, KEYS, N>(gpu, Self::terms(Self::slot(place)), terms, &weights, &mut products);
+            if place.step + 1 < Self::STEPS * work.count * work.heads {
                 gpu.barrier_arrive(Self::READ, 2 * WARPGROUP);
             }
             gpu.warpgroup_arrive();
-            Self::multiply_columns(gpu, &slopes, streamed, sums);
+            Self::multiply_columns::<G, N>(gpu, &slopes, streamed, sums);
             gpu.warpgroup_commit();
             Self::finish(gpu, sums);
         }

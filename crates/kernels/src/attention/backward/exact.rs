@@ -4,44 +4,35 @@ use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 use super::super::lanes::{ABSENT, Fragment, dot};
 use super::super::row::Keys as _;
 use super::super::wgmma::{BLOCK, BlockKeys, WgmmaValue};
+use super::Work;
 use super::begin::RowTerms;
-use super::{BackwardTiles, Work};
 use crate::common::{add_across_lanes, widened};
 
-impl<
-    T: WgmmaValue,
-    const KEYS: bool,
-    const L: usize,
-    const PARTS: usize,
-    const GROUPS: u32,
-    const STAGES: u32,
-    const MODIFIES: bool,
-> BackwardTiles<T, KEYS, L, PARTS, GROUPS, STAGES, MODIFIES>
-{
+impl<T: WgmmaValue, G: Gpu> Work<T, G> {
     /// Works out rows of 16 of a group anew, a bit each, by the warp whose rows they are: the gradient by dS, that of V, or both, as
-    /// `wanted`.
+    /// `wanted`. They have up to `panels` times 64 elements.
     ///
     /// # Safety
-    /// As for [`consume`](Self::consume).
+    /// The whole warp is here, whose rows they are; operands and entries are live.
     #[inline(always)]
-    pub(super) unsafe fn work_out_anew<G: Gpu>(
-        work: &Work<T, G>,
-        (warp, mut again): (u32, u32),
+    pub(super) unsafe fn work_out_anew<const KEYS: bool, const MODIFIES: bool>(
+        &self,
+        (warp, mut again, panels): (u32, u32, u32),
         wanted: [bool; 2],
         terms: &RowTerms,
     ) {
         // By way of a shuffle, so that no register holds through all steps what is made of it there.
-        let head = work.gpu.warp_shuffle_idx(FULL_WARP, work.head, 0, WARP);
-        let work = &Work { head, ..*work };
+        let head = self.gpu.warp_shuffle_idx(FULL_WARP, self.head, 0, WARP);
+        let work = &Work { head, ..*self };
         while again != 0 {
             let row = (warp / 4, warp % 4 * 16 + again.trailing_zeros());
             again &= again - 1;
             // SAFETY: as promised by the caller. A lane has single elements of a row.
             unsafe {
-                if Self::PANELS > 2 {
-                    Self::work_out_row::<G, 8>(work, row, wanted, terms);
+                if panels > 2 {
+                    work.work_out_row::<8, KEYS, MODIFIES>(row, wanted, terms);
                 } else {
-                    Self::work_out_row::<G, 4>(work, row, wanted, terms);
+                    work.work_out_row::<4, KEYS, MODIFIES>(row, wanted, terms);
                 }
             }
         }
@@ -52,17 +43,17 @@ impl<
     /// # Safety
     /// The whole warp is here, whose row it is; operands and entries are live.
     #[inline(always)]
-    unsafe fn work_out_row<G: Gpu, const CHUNKS: usize>(
-        work: &Work<T, G>,
+    unsafe fn work_out_row<const CHUNKS: usize, const KEYS: bool, const MODIFIES: bool>(
+        &self,
         (group, row): (u32, u32),
         wanted: [bool; 2],
         terms: &RowTerms,
     ) {
-        let (gpu, lane, operands) = (work.gpu, work.gpu.lane_id(), &work.operands);
+        let (gpu, lane, operands) = (self.gpu, self.gpu.lane_id(), &self.operands);
         let part = Fragment::<1, { WARP as usize }, CHUNKS>::of(lane, operands.shape.dim);
-        let (side, at) = (work.owned::<KEYS>(), work.first + group * BLOCK + row);
-        let end = work.count * BLOCK;
-        let keys = BlockKeys { entries: work.entries, bitmaps: work.bitmaps, end, group, query: row };
+        let (side, at) = (self.owned::<KEYS>(), self.first + group * BLOCK + row);
+        let end = self.count * BLOCK;
+        let keys = BlockKeys { entries: self.entries, bitmaps: self.bitmaps, end, group, query: row };
         let of_row = |value: [f32; 2]| {
             let own = if row % 16 < 8 { value[0] } else { value[1] };
             gpu.warp_shuffle_idx(FULL_WARP, own, row % 8 * 4, WARP)
@@ -74,8 +65,8 @@ impl<
             let load = |matrix, stride, row| widened(gpu, &part.load(gpu, matrix, stride, row));
             let own =
                 [load(side.matrices[0], side.strides[0], at), load(side.matrices[1], side.strides[1], at)];
-            for head in 0..work.heads {
-                let (streamed, scores) = (work.streamed::<KEYS>(head), work.score::<KEYS, MODIFIES>(head));
+            for head in 0..self.heads {
+                let (streamed, scores) = (self.streamed::<KEYS>(head), self.score::<KEYS, MODIFIES>(head));
                 let mut base = 0;
                 while base < end {
                     // A block that is seen whole may have queries past the last.
@@ -92,7 +83,7 @@ impl<
                         let (of_pair, product) =
                             (sum(dot(gpu, &own[0], &first)), sum(dot(gpu, &own[1], &second)));
                         let [shift, delta] =
-                            if KEYS { work.load_terms::<KEYS>(head, other) } else { own_terms };
+                            if KEYS { self.load_terms::<KEYS>(head, other) } else { own_terms };
                         let mut capped = [of_pair];
                         scores.cap(gpu, &mut capped);
                         let [capped] = capped;
@@ -110,7 +101,7 @@ impl<
             for sum in sums.as_flattened_mut() {
                 *sum *= operands.factor;
             }
-            let [by_slopes, of_values] = work.gradients::<KEYS>();
+            let [by_slopes, of_values] = self.gradients::<KEYS>();
             if wanted[0] {
                 part.store(gpu, by_slopes, side.strides[0], at, &sums);
             }

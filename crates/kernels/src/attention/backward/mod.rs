@@ -20,16 +20,19 @@ mod begin;
 mod consume;
 mod divide;
 mod exact;
+mod mma;
 mod modified;
 mod multiply;
 mod produce;
 mod side;
+mod weights;
 mod write;
 
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
 
+pub use self::mma::BackwardMmaTiles;
 use self::side::Side;
 use super::score::Score;
 use super::wgmma::{BITMAP_WORDS, BLOCK, BlockArgs, BlockTile, WgmmaValue};
@@ -38,8 +41,10 @@ use crate::{Bounds, Kernel};
 
 /// Threads of a warpgroup.
 const WARPGROUP: u32 = 4 * WARP;
-/// Scores of a thread.
+/// Scores of a thread, of a block.
 const SCORES: usize = BLOCK as usize / 2;
+/// Numbers of a thread in pairs, as products take them, and in parts.
+type Pairs = [[u32; 2]; SCORES / 2];
 /// Bytes of a row of a panel: 64 elements.
 const ROW: u32 = 128;
 /// Bytes of a panel: 64 columns of 64 rows.
@@ -122,6 +127,10 @@ impl<
 
     const TILE: Tile = {
         assert!(L.is_multiple_of(32) && Self::WARPGROUPS <= 3);
+        assert!(
+            !Self::HALVES || T::PARTS > 1 && STAGES == 1,
+            "shared memory has no room for more of such rows"
+        );
         assert!(!Self::DIVIDES || GROUPS == 1, "the two that divide the work are the only ones");
         let barriers = if Self::DIVIDES { Self::READ + 1 } else { Self::WRITTEN };
         assert!(barriers <= 16, "a block has 16 barriers");
@@ -164,7 +173,9 @@ impl<
                 heads: if KEYS { args.operands.shape.group_heads } else { 1 },
             };
             if warp >= 4 * Self::WARPGROUPS {
-                if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
+                if Self::EXCHANGES_REGISTERS && Self::HALVES && MODIFIES {
+                    gpu.warpgroup_give_registers::<88>();
+                } else if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
                     gpu.warpgroup_give_registers::<120>();
                 } else if Self::DIVIDES {
                     gpu.warpgroup_give_registers::<24>();
@@ -174,13 +185,19 @@ impl<
                     gpu.warpgroup_give_registers::<32>();
                 }
                 let stage = warp - 4 * Self::WARPGROUPS;
-                if T::PARTS > 1 {
+                if Self::HALVES && MODIFIES {
+                    Self::produce_halves::<G, 2>(&work);
+                } else if Self::HALVES {
+                    Self::produce_halves::<G, 4>(&work);
+                } else if T::PARTS > 1 {
                     Self::produce_parts(&work);
                 } else if stage < STAGES {
                     Self::produce(&work, stage);
                 }
             } else {
-                if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
+                if Self::EXCHANGES_REGISTERS && Self::HALVES && MODIFIES {
+                    gpu.warpgroup_take_registers::<208>();
+                } else if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
                     gpu.warpgroup_take_registers::<192>();
                 } else if Self::DIVIDES {
                     gpu.warpgroup_take_registers::<240>();
@@ -189,12 +206,11 @@ impl<
                 } else if Self::EXCHANGES_REGISTERS {
                     gpu.warpgroup_take_registers::<160>();
                 }
-                if !Self::DIVIDES {
-                    Self::consume(&work, warp);
-                } else if warp < 4 {
-                    Self::consume_divided::<G, false>(&work, warp);
-                } else {
-                    Self::consume_divided::<G, true>(&work, warp - 4);
+                match (Self::DIVIDES, Self::HALVES) {
+                    (false, false) => Self::consume::<G, SCORES>(&work, warp),
+                    (false, true) => Self::consume::<G, { SCORES / 2 }>(&work, warp),
+                    (true, false) => Self::divide::<G, SCORES>(&work, warp),
+                    (true, true) => Self::divide::<G, { SCORES / 2 }>(&work, warp),
                 }
             }
         }
@@ -223,16 +239,28 @@ impl<
     const PART: u32 = Self::PANELS * PANEL;
     const MATRIX: u32 = T::PARTS * Self::PART;
     const PAIR: u32 = 2 * Self::MATRIX;
+    /// Whether a step is half a block, as shared memory has no room for 64 rows of what streams; and its steps.
+    const HALVES: bool = T::PARTS as usize * L * PARTS > 128;
+    const STEPS: u32 = if Self::HALVES { 2 } else { 1 };
+    /// Rows of what streams in a step, and bytes of a panel of them, of a part, of a matrix, and of two.
+    const ROWS: u32 = BLOCK / Self::STEPS;
+    const STREAMED_PANEL: u32 = PANEL / Self::STEPS;
+    const STREAMED_PART: u32 = Self::PART / Self::STEPS;
+    const STREAMED: u32 = Self::MATRIX / Self::STEPS;
+    const STREAMED_PAIR: u32 = Self::PAIR / Self::STEPS;
     /// What streams comes first, then what is owned.
-    const OWNED: u32 = STAGES * Self::PAIR;
-    /// The terms of a stage's queries, where keys are owned.
-    const TERM_BYTES: u32 = if KEYS { BLOCK * TERMS as u32 * 4 } else { 0 };
+    const OWNED: u32 = STAGES * Self::STREAMED_PAIR;
+    /// The terms of a step's queries, where keys are owned.
+    const TERM_BYTES: u32 = if KEYS { Self::ROWS * TERMS as u32 * 4 } else { 0 };
     const TERMS: u32 = Self::OWNED + GROUPS * Self::PAIR;
-    /// Bitmaps: by stage and group.
-    const BITMAPS: u32 = Self::TERMS + STAGES * Self::TERM_BYTES;
+    /// Slots of terms and bitmaps: the stages; or, where there is one, two for neighbouring halves, so that more than one barrier stands
+    /// between a read and the next write, as elsewhere: racecheck takes one at which readers only arrive for none.
+    const SLOTS: u32 = if Self::HALVES { 2 } else { STAGES };
+    /// Bitmaps: by slot and group.
+    const BITMAPS: u32 = Self::TERMS + Self::SLOTS * Self::TERM_BYTES;
     /// Weights that one warpgroup gives to the other, where two divide the work.
-    const WEIGHTS: u32 = Self::BITMAPS + STAGES * GROUPS * BITMAP_WORDS * 4;
-    const WEIGHT_BYTES: u32 = if Self::DIVIDES { SCORES as u32 * WARPGROUP * 4 } else { 0 };
+    const WEIGHTS: u32 = Self::BITMAPS + Self::SLOTS * GROUPS * BITMAP_WORDS * 4;
+    const WEIGHT_BYTES: u32 = if Self::DIVIDES { SCORES as u32 / Self::STEPS * WARPGROUP * 4 } else { 0 };
 
     /// Barriers: of an empty stage, of one that is full for a group, of a warpgroup's own; and of weights that are written, and read.
     const EMPTY: u32 = 1;
@@ -247,17 +275,23 @@ impl<
     /// Three warpgroups with two gradients each, two with such of `f32` or of long rows, and two or three that change scores, need more registers
     /// than a thread of 12 or 16 warps can have: they get those of one warpgroup more, the producers, of which some may have no stage. Of
     /// 3 · 168 registers these have 40 and two have 232 each (24 and 240 where two divide the work), of 4 · 128 they have 32 and three have
-    /// 160. Producers that split numbers have 120, and leave two 192.
+    /// 160. Producers that split numbers have 120, and leave two 192; those that split half blocks and leave changed scores 208 have 88.
     const EXCHANGES_REGISTERS: bool = match Self::WARPGROUPS {
         1 => false,
         2 => MODIFIES || Self::DIVIDES || KEYS && T::PARTS > 1,
         _ => MODIFIES || KEYS,
     };
 
-    /// Where a group's bitmap of a stage begins.
+    /// Where the terms of a slot begin.
     #[inline(always)]
-    const fn bitmap(stage: u32, group: u32) -> u32 {
-        Self::BITMAPS + (stage * GROUPS + group) * BITMAP_WORDS * 4
+    const fn terms(slot: u32) -> u32 {
+        Self::TERMS + slot * Self::TERM_BYTES
+    }
+
+    /// Where a group's bitmap of a slot begins.
+    #[inline(always)]
+    const fn bitmap(slot: u32, group: u32) -> u32 {
+        Self::BITMAPS + (slot * GROUPS + group) * BITMAP_WORDS * 4
     }
 }
 

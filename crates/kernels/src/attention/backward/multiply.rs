@@ -1,14 +1,10 @@
-//! The products of a block, and what becomes of their sums between them.
+//! The products of a block by warpgroups.
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
-use super::super::wgmma::{BlockMask, WgmmaValue};
-use super::begin::RowTerms;
-use super::{BackwardTiles, PANEL, ROW, SCORES, TERMS};
-
-/// Lanes that share a row.
-pub(super) const LANES: u32 = 4;
-/// Numbers of a thread in pairs, as products take them, and in parts.
-pub(super) type Pairs = [[u32; 2]; SCORES / 2];
+use super::super::wgmma::{BITMAP_WORDS, BlockMask, WgmmaValue};
+use super::consume::Place;
+use super::modified::ModifiedBlock;
+use super::{BackwardTiles, PANEL, Pairs, ROW, SCORES, Work};
 
 impl<
     T: WgmmaValue,
@@ -26,11 +22,11 @@ impl<
     /// # Safety
     /// The stage is full.
     #[inline(always)]
-    pub(super) unsafe fn seen<G: Gpu>(gpu: G, (stage, group): (u32, u32), mask: u32) -> [f32; SCORES] {
-        let mut s = [0.0; SCORES];
+    pub(super) unsafe fn seen<G: Gpu, const N: usize>(gpu: G, place: &Place, mask: u32) -> [f32; N] {
+        let mut s = [0.0; N];
         if mask != BlockMask::FULL {
             // SAFETY: as promised by the caller.
-            let bits = unsafe { Self::bits(gpu, (stage, group), mask) };
+            let bits = unsafe { Self::bits(gpu, place, mask) };
             for (i, score) in s.iter_mut().enumerate() {
                 *score = if bits >> i & 1 != 0 { 0.0 } else { f32::NEG_INFINITY };
             }
@@ -38,74 +34,46 @@ impl<
         s
     }
 
-    /// Makes weights of products, and pairs of them where keys are owned.
-    ///
-    /// # Safety
-    /// The stage is full.
+    /// The slot of a step's terms and bitmaps.
     #[inline(always)]
-    pub(super) unsafe fn weigh<G: Gpu>(
-        gpu: G,
-        scale: f32,
-        stage: u32,
-        terms: &RowTerms,
-        s: &mut [f32; SCORES],
-        weights: &mut Pairs,
-    ) {
-        for eight in 0..SCORES / 4 {
-            // SAFETY: as promised by the caller.
-            let of_columns = unsafe { Self::column_terms(gpu, stage, eight as u32) };
-            for i in 0..4 {
-                let shift = if KEYS { of_columns[i % 2 * TERMS] } else { terms.shift[i / 2] };
-                let at = 4 * eight + i;
-                s[at] = gpu.exp2_flush(gpu.fma(s[at], scale, shift));
-            }
-            if KEYS {
-                weights[2 * eight] = T::split(gpu, s[4 * eight], s[4 * eight + 1]);
-                weights[2 * eight + 1] = T::split(gpu, s[4 * eight + 2], s[4 * eight + 3]);
-            }
-        }
+    pub(super) fn slot(place: &Place) -> u32 {
+        if Self::HALVES { place.half } else { place.stage }
     }
 
-    /// Makes gradients of scores, in pairs, of the products of V and the gradient of O, and of weights.
+    /// This thread's bits of a step.
     ///
     /// # Safety
     /// The stage is full.
     #[inline(always)]
-    pub(super) unsafe fn slope<G: Gpu>(
-        gpu: G,
-        stage: u32,
-        terms: &RowTerms,
-        weights: &[f32; SCORES],
-        products: &mut [f32; SCORES],
-    ) -> Pairs {
-        let mut pairs = [[0; 2]; SCORES / 2];
-        for eight in 0..SCORES / 4 {
-            // SAFETY: as promised by the caller.
-            let of_columns = unsafe { Self::column_terms(gpu, stage, eight as u32) };
-            for i in 0..4 {
-                let delta = if KEYS { of_columns[i % 2 * TERMS + 1] } else { terms.delta[i / 2] };
-                let at = 4 * eight + i;
-                products[at] = weights[at] * (products[at] - delta);
-            }
-            pairs[2 * eight] = T::split(gpu, products[4 * eight], products[4 * eight + 1]);
-            pairs[2 * eight + 1] = T::split(gpu, products[4 * eight + 2], products[4 * eight + 3]);
+    pub(super) unsafe fn bits<G: Gpu>(gpu: G, place: &Place, mask: u32) -> u32 {
+        if mask == BlockMask::FULL {
+            return u32::MAX;
         }
-        pairs
-    }
-
-    /// Shift and delta of this thread's two columns among eight, where keys are owned.
-    ///
-    /// # Safety
-    /// The stage is full.
-    #[inline(always)]
-    pub(super) unsafe fn column_terms<G: Gpu>(gpu: G, stage: u32, eight: u32) -> [f32; 2 * TERMS] {
-        if !KEYS {
-            return [0.0; 2 * TERMS];
-        }
-        let column = 8 * eight + gpu.lane_id() % LANES * 2;
-        let place = Self::TERMS + stage * Self::TERM_BYTES + column * TERMS as u32 * 4;
+        let from = Self::bitmap(Self::slot(place), place.warp / 4) + gpu.thread_idx_x() % BITMAP_WORDS * 4;
         // SAFETY: as promised by the caller.
-        unsafe { gpu.shared_load(SharedPtr::from_offset(place)) }
+        let [bits]: [u32; 1] = unsafe { gpu.shared_load(SharedPtr::from_offset(from)) };
+        bits >> (place.half * SCORES as u32 / 2)
+    }
+
+    /// A block as one whose scores are changed.
+    ///
+    /// # Safety
+    /// The stage is full.
+    #[inline(always)]
+    pub(super) unsafe fn modified<G: Gpu>(work: &Work<T, G>, place: &Place, mask: u32) -> ModifiedBlock {
+        let &Place { step, index, half, warp, .. } = place;
+        // SAFETY: as promised by the caller.
+        let bits = unsafe { Self::bits(work.gpu, place, mask) };
+        // Heads are gone through with all entries each.
+        let head = step / (Self::STEPS * work.count);
+        ModifiedBlock {
+            head,
+            index,
+            warp,
+            column: half * Self::ROWS,
+            bits,
+            terms: Self::terms(Self::slot(place)),
+        }
     }
 
     /// Where a group's rows lie. Of `f32` and long rows by way of a shuffle, so that no register holds places in them through all steps.
@@ -115,37 +83,53 @@ impl<
         if T::PARTS > 1 || Self::PANELS > 2 { gpu.warp_shuffle_idx(FULL_WARP, owned, 0, WARP) } else { owned }
     }
 
-    /// Starts adding the product of 64 rows with 64 rows.
+    /// Where the rows of a stage lie: if there is only one, likewise.
+    #[inline(always)]
+    pub(super) fn streamed<G: Gpu>(gpu: G, stage: u32) -> u32 {
+        let streamed = stage * Self::STREAMED_PAIR;
+        if STAGES == 1 { gpu.warp_shuffle_idx(FULL_WARP, streamed, 0, WARP) } else { streamed }
+    }
+
+    /// Starts adding the product of 64 rows, which are owned, with those that streamed.
     ///
     /// # Safety
     /// Both are there; the whole warpgroup is here.
     #[inline(always)]
-    pub(super) unsafe fn multiply_rows<G: Gpu>(gpu: G, a: u32, b: u32, s: &mut [f32; SCORES]) {
+    pub(super) unsafe fn multiply_rows<G: Gpu, const N: usize>(gpu: G, a: u32, b: u32, s: &mut [f32; N]) {
         for sixteen in 0..4 * Self::PANELS {
-            let place = sixteen / 4 * PANEL + sixteen % 4 * 32;
+            let (panel, column) = (sixteen / 4, sixteen % 4 * 32);
+            let a = (a + panel * PANEL + column, Self::PART);
+            let b = (b + panel * Self::STREAMED_PANEL + column, Self::STREAMED_PART);
             // SAFETY: as promised by the caller.
-            unsafe { T::multiply(gpu, s, (a + place, Self::PART), (b + place, Self::PART)) };
+            unsafe { T::multiply(gpu, s, a, b) };
         }
     }
 
-    /// Starts adding the product of 64 × 64 numbers in pairs with 64 rows.
+    /// Starts adding the product of 64 × 2·`N` numbers in pairs with the rows that streamed.
     ///
     /// # Safety
     /// As for [`multiply_rows`](Self::multiply_rows).
     #[inline(always)]
-    pub(super) unsafe fn multiply_columns<G: Gpu>(
+    pub(super) unsafe fn multiply_columns<G: Gpu, const N: usize>(
         gpu: G,
         pairs: &Pairs,
         b: u32,
         sums: &mut [[f32; L]; PARTS],
     ) {
-        for sixteen in 0..4 {
+        for sixteen in 0..N / 8 {
             let first = 4 * sixteen;
             let a = [0, 1].map(|part| core::array::from_fn(|i| pairs[first + i][part]));
             for (part, sums) in sums.iter_mut().enumerate() {
-                let b = b + part as u32 * (L as u32 / 32) * PANEL + sixteen as u32 * 16 * ROW;
+                let b = b + part as u32 * (L as u32 / 32) * Self::STREAMED_PANEL + sixteen as u32 * 16 * ROW;
+                let b = (b, Self::STREAMED_PART);
                 // SAFETY: as promised by the caller.
-                unsafe { T::multiply_weights::<G, L, PANEL>(gpu, sums, a, (b, Self::PART)) };
+                unsafe {
+                    if Self::HALVES {
+                        T::multiply_weights::<G, L, { PANEL / 2 }>(gpu, sums, a, b);
+                    } else {
+                        T::multiply_weights::<G, L, PANEL>(gpu, sums, a, b);
+                    }
+                }
             }
         }
     }

@@ -1,36 +1,27 @@
 //! Gradients in memory.
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
 
+use super::super::tile_rows::LANES;
 use super::super::wgmma::WgmmaValue;
-use super::multiply::LANES;
-use super::{BackwardTiles, TERMS, Work};
+use super::{TERMS, Work};
 
-impl<
-    T: WgmmaValue,
-    const KEYS: bool,
-    const L: usize,
-    const PARTS: usize,
-    const GROUPS: u32,
-    const STAGES: u32,
-    const MODIFIES: bool,
-> BackwardTiles<T, KEYS, L, PARTS, GROUPS, STAGES, MODIFIES>
-{
+impl<T: WgmmaValue, G: Gpu> Work<T, G> {
     /// Writes rows of a gradient or two, where they are finite. Gives a bit for each of the warp's 16 rows that are not.
     ///
     /// # Safety
-    /// As for [`consume`](Self::consume).
+    /// The whole warp is here, whose rows they are; operands are live.
     #[inline(always)]
-    pub(super) unsafe fn write<G: Gpu>(
-        work: &Work<T, G>,
+    pub(super) unsafe fn write<const KEYS: bool, const L: usize, const PARTS: usize>(
+        &self,
         warp: u32,
         gradient: &Gradient<'_, T, L, PARTS>,
         other: Option<&Gradient<'_, T, L, PARTS>>,
     ) -> u32 {
-        let gpu = work.gpu;
+        let gpu = self.gpu;
         // By way of a shuffle, so that no register holds what is made of it through all steps.
         let lane = gpu.warp_shuffle_idx(FULL_WARP, gpu.lane_id(), gpu.lane_id(), WARP);
-        let side = work.owned::<KEYS>();
-        let first = work.first + warp * 16;
+        let side = self.owned::<KEYS>();
+        let first = self.first + warp * 16;
         let mut bad = [0; 2];
         for (row, bad) in bad.iter_mut().enumerate() {
             let at = first + lane / LANES + 8 * row as u32;
@@ -43,7 +34,7 @@ impl<
             if is_there && *bad >> (lane / LANES * LANES) & 15 == 0 {
                 // SAFETY: as promised by the caller.
                 unsafe {
-                    let place = (at, side.strides[0], work.operands.shape.dim, lane);
+                    let place = (at, side.strides[0], self.operands.shape.dim, lane);
                     gradient.write(gpu, row, place);
                     if let Some(other) = other {
                         other.write(gpu, row, place);

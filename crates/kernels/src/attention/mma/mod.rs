@@ -20,16 +20,12 @@ use super::lanes::Fragment;
 use super::row::Head;
 use super::score::Score;
 use super::tile_rows::{LANES, SCORES_OF_BLOCK, Softmax, modify, seen};
-use super::wgmma::{BITMAP_WORDS, BLOCK, BlockArgs, BlockEntry, BlockKeys, BlockMask, BlockTile, WgmmaValue};
+use super::warp_mask::Seen;
+use super::warp_products::{WARP_ROWS, load_rows, multiply_columns, multiply_rows, place};
+use super::wgmma::{BLOCK, BlockArgs, BlockEntry, BlockKeys, BlockMask, BlockTile, WgmmaValue};
 use super::{Operands, Scheme, Tile};
-use crate::common::strided;
+use crate::common::{Rows, strided};
 use crate::{Bounds, HalfValue, Kernel};
-
-/// Bytes of eight elements of a row, and of a panel of 64 rows of 64 elements.
-const PIECE: u32 = 16;
-const PANEL: u32 = BLOCK * 8 * PIECE;
-/// Queries of a warp.
-const WARP_ROWS: u32 = 16;
 
 /// Attention by tiles of `GROUPS` × 64 queries, for rows of up to 2·`L` elements; `PIECES` is the number of eight elements of a row, `SLICES` of
 /// sixteen. Scores may be within a soft cap, and lessened by distance, if it `MODIFIES`.
@@ -52,13 +48,6 @@ struct Work<T, G> {
     bitmaps: GlobalPtr<u32>,
     /// The warp's 64 queries among the tile's.
     group: u32,
-}
-
-/// What a warp's group sees of a step's keys, and the lane's word of it.
-#[derive(Clone, Copy)]
-struct Seen {
-    mask: u32,
-    word: u32,
 }
 
 impl<
@@ -143,8 +132,11 @@ impl<
             for step in 0..STAGES - 1 {
                 Self::copy(work, step, step);
             }
-            let q = Self::load_queries(work, first, operands.shape.rows);
-            let mut next = Self::load_seen(work, 0);
+            let (matrix, end, stride_bytes) = (work.head.q, operands.shape.rows, work.head.q_stride);
+            let queries = Rows { matrix, first, end, stride_bytes };
+            let q: [[u32; 4]; SLICES] = load_rows(gpu, &queries, work.head.dim);
+            let masks = (work.tile.entries, work.bitmaps);
+            let mut next = Seen::load(gpu, masks, (0, count), work.group);
             let (mut step, mut stage) = (0, 0);
             while step < count {
                 let now = next;
@@ -156,14 +148,22 @@ impl<
                 gpu.sync_threads();
                 let ahead = step + STAGES - 1;
                 Self::copy(work, ahead, if stage == 0 { STAGES - 1 } else { stage - 1 });
-                next = Self::load_seen(work, step + 1);
+                next = Seen::load(gpu, masks, (step + 1, count), work.group);
                 if now.mask != BlockMask::EMPTY {
                     let words = [now.word, 0];
                     let mut s = [0.0; SCORES_OF_BLOCK];
                     if now.mask != BlockMask::FULL {
                         s = seen(words);
                     }
-                    Self::multiply_keys(gpu, stage, &q, &mut s);
+                    let base = stage * Self::STAGE;
+                    multiply_rows::<G, T, SCORES_OF_BLOCK>(
+                        gpu,
+                        gpu.lane_id(),
+                        SLICES,
+                        |slice| q[slice],
+                        base + Self::MATRIX,
+                        &mut s,
+                    );
                     if MODIFIES {
                         let block = BlockEntry::load_key_block(gpu, work.tile.entries, step, count);
                         let slopes = operands.slopes;
@@ -173,57 +173,19 @@ impl<
                         modify(gpu, score, words, [distances; 2], &mut s);
                     }
                     let weights = softmax.weigh::<_, T, SCORES_OF_BLOCK, L, 1>(gpu, scale, &s, &mut o);
-                    Self::multiply_values(gpu, stage, &weights, &mut o[0]);
+                    multiply_columns::<G, T, L>(
+                        gpu,
+                        gpu.lane_id(),
+                        &weights[..SCORES_OF_BLOCK / 2],
+                        base,
+                        &mut o[0],
+                    );
                 }
                 (step, stage) = (step + 1, if stage + 1 == STAGES { 0 } else { stage + 1 });
             }
             // Nothing is under way when the thread block ends.
             gpu.copy_async_wait::<0>();
             softmax.write(gpu, &work.head, [first, operands.shape.rows], &o)
-        }
-    }
-
-    /// The lane's part of the warp's queries, as products take them. Zeros stand for what is not there.
-    ///
-    /// # Safety
-    /// The head is live.
-    #[inline(always)]
-    unsafe fn load_queries<G: Gpu>(work: &Work<T, G>, first: u32, rows: u32) -> [[u32; 4]; SLICES] {
-        let (gpu, head) = (work.gpu, &work.head);
-        let (row, pair) = (first + gpu.lane_id() / LANES, gpu.lane_id() % LANES * 2);
-        let mut q = [[0; 4]; SLICES];
-        for (slice, q) in q.iter_mut().enumerate() {
-            for (i, q) in q.iter_mut().enumerate() {
-                let (row, column) = (row + i as u32 % 2 * 8, slice as u32 * 16 + i as u32 / 2 * 8 + pair);
-                if row < rows && column < head.dim {
-                    let from = head.q.add_rows(row, head.q_stride).add(column as usize).address();
-                    // SAFETY: as promised by the caller; the dimension is a multiple of 8.
-                    [*q] = unsafe { gpu.load_readonly(GlobalPtr::<u32>::from_address(from)) };
-                }
-            }
-        }
-        q
-    }
-
-    /// What the warp's group sees of step `step`.
-    ///
-    /// # Safety
-    /// The entries are live.
-    #[inline(always)]
-    unsafe fn load_seen<G: Gpu>(work: &Work<T, G>, step: u32) -> Seen {
-        let gpu = work.gpu;
-        // SAFETY: as promised by the caller; a bitmap has a word for each lane of a group.
-        unsafe {
-            let mask = BlockEntry::load_mask(gpu, work.tile.entries, step, work.tile.count, work.group);
-            // It is the same for all lanes, which the compiler sees by way of a shuffle.
-            let mask = gpu.warp_shuffle_idx(FULL_WARP, mask, 0, WARP);
-            let mut word = u32::MAX;
-            if mask < BlockMask::FULL {
-                let thread = gpu.thread_idx_x() % BITMAP_WORDS;
-                let at = mask as usize * BITMAP_WORDS as usize + thread as usize;
-                [word] = gpu.load_readonly(work.bitmaps.add(at));
-            }
-            Seen { mask, word }
         }
     }
 
@@ -244,11 +206,10 @@ impl<
                 let block = BlockEntry::load_key_block(gpu, work.tile.entries, step, work.tile.count);
                 let has_piece = piece * 8 < head.dim;
                 let column = if has_piece { piece as usize * 8 } else { 0 };
-                let place = stage * Self::STAGE + piece / 8 * PANEL;
                 strided(row, BLOCK, rows, |at| {
                     let key = block * BLOCK + at;
                     let is_key = has_piece && key < head.cols;
-                    let to = place + (at * 8 + ((piece % 8) ^ (at % 8))) * PIECE;
+                    let to = place(stage * Self::STAGE, at, piece);
                     for (matrix, to) in [(head.k, to + Self::MATRIX), (head.v, to)] {
                         let from = matrix.add_rows(key, head.kv_stride).address();
                         let from = GlobalPtr::<u16>::from_address(from).add(column);
@@ -259,74 +220,4 @@ impl<
         }
         gpu.copy_async_commit();
     }
-
-    /// Where a lane's row of four matrices lies that are loaded together, of a matrix at `base`: of a key, and of eight elements.
-    #[inline(always)]
-    fn place(base: u32, key: u32, piece: u32) -> SharedPtr<u16> {
-        SharedPtr::from_offset(base + piece / 8 * PANEL + (key * 8 + ((piece % 8) ^ (key % 8))) * PIECE)
-    }
-
-    /// Adds Q·Kᵀ to scores.
-    ///
-    /// # Safety
-    /// The stage is full; the whole warp is here.
-    #[inline(always)]
-    unsafe fn multiply_keys<G: Gpu>(
-        gpu: G,
-        stage: u32,
-        q: &[[u32; 4]; SLICES],
-        s: &mut [f32; SCORES_OF_BLOCK],
-    ) {
-        let (base, lane) = (stage * Self::STAGE + Self::MATRIX, gpu.lane_id());
-        // Of 16 keys and 16 elements: keys 0–7 and eight elements, the next eight; then keys 8–15.
-        let (key, eight) = (lane % 8 + lane / 16 * 8, lane / 8 % 2);
-        for (slice, q) in q.iter().enumerate() {
-            for keys in 0..4 {
-                let row = Self::place(base, 16 * keys as u32 + key, 2 * slice as u32 + eight);
-                // SAFETY: as promised by the caller.
-                let [a, b, c, d] = unsafe { gpu.shared_load_matrices::<false>(row) };
-                add_product::<G, T, SCORES_OF_BLOCK>(gpu, s, 8 * keys, *q, [a, b]);
-                add_product::<G, T, SCORES_OF_BLOCK>(gpu, s, 8 * keys + 4, *q, [c, d]);
-            }
-        }
-    }
-
-    /// Adds the weights times V to O.
-    ///
-    /// # Safety
-    /// The stage is full; the whole warp is here.
-    #[inline(always)]
-    unsafe fn multiply_values<G: Gpu>(
-        gpu: G,
-        stage: u32,
-        weights: &[[u32; 2]; SCORES_OF_BLOCK],
-        o: &mut [f32; L],
-    ) {
-        let (base, lane) = (stage * Self::STAGE, gpu.lane_id());
-        // Of 16 keys and 16 elements: eight elements of keys 0–7, of keys 8–15; then the next eight elements.
-        let (key, eight) = (lane % 16, lane / 16);
-        for keys in 0..4 {
-            let p = [0, 1, 2, 3].map(|i: usize| weights[4 * keys + i][0]);
-            for slice in 0..SLICES {
-                let row = Self::place(base, 16 * keys as u32 + key, 2 * slice as u32 + eight);
-                // SAFETY: as promised by the caller.
-                let [a, b, c, d] = unsafe { gpu.shared_load_matrices::<true>(row) };
-                add_product::<G, T, L>(gpu, o, 8 * slice, p, [a, b]);
-                add_product::<G, T, L>(gpu, o, 8 * slice + 4, p, [c, d]);
-            }
-        }
-    }
-}
-
-/// Adds a product of 16 rows and eight columns to the four sums from `at` on.
-#[inline(always)]
-fn add_product<G: Gpu, T: HalfValue, const N: usize>(
-    gpu: G,
-    sums: &mut [f32; N],
-    at: usize,
-    a: [u32; 4],
-    b: [u32; 2],
-) {
-    let c = [sums[at], sums[at + 1], sums[at + 2], sums[at + 3]];
-    [sums[at], sums[at + 1], sums[at + 2], sums[at + 3]] = T::mma(gpu, a, b, c);
 }

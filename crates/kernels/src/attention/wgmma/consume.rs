@@ -5,7 +5,7 @@ use super::super::score::Score;
 use super::super::tile_rows::{LANES, MOST_PAIRS, Softmax, modify, seen};
 use super::block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
 use super::{MAX_UNITS, PANEL, PIECE, WARPGROUP, WgmmaTiles, WgmmaValue, Work};
-use crate::common::{Rows, strided};
+use crate::common::{PASSES, Rows, strided};
 
 impl<
     T: WgmmaValue,
@@ -102,8 +102,8 @@ impl<
         // SAFETY: as promised by the caller; nothing is read of queries that are not there.
         unsafe {
             for panel in 0..Self::DIM / 64 {
-                let loaded = T::load(gpu, &rows, [64 * panel, head.dim]);
-                T::store(gpu, &loaded, q + panel * PANEL, Self::Q_PART);
+                let loaded = T::load::<G, PASSES>(gpu, &rows, [64 * panel, head.dim]);
+                T::store::<G, PASSES>(gpu, &loaded, q + panel * PANEL, Self::Q_PART);
             }
             let pieces = if T::PARTS > 1 { 0 } else { BLOCK * PIECES as u32 };
             strided(thread, pieces, WARPGROUP, |at| {

@@ -3,7 +3,7 @@ use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
 use super::block::{BLOCK, BlockEntry};
 use super::{PANEL, WgmmaTiles, WgmmaValue, Work};
-use crate::common::Rows;
+use crate::common::{PASSES, Rows};
 
 impl<
     T: WgmmaValue,
@@ -40,7 +40,7 @@ impl<
             let load = |matrix, (entry, is_there, panel): (&BlockEntry, bool, u32)| {
                 let end = if is_there { head.cols } else { 0 };
                 let rows = Rows { matrix, first: entry.key_block * BLOCK, end, stride_bytes: head.kv_stride };
-                T::load(gpu, &rows, [64 * panel, head.dim])
+                T::load::<G, PASSES>(gpu, &rows, [64 * panel, head.dim])
             };
             let mut next = [entry(0), entry(1)];
             let mut k = load(head.k, (&next[0], work.count > 0, 0));
@@ -68,14 +68,14 @@ impl<
                 };
                 for panel in 0..panels {
                     let to = stage * Self::KV_BYTES + panel * PANEL;
-                    T::store(gpu, &k, Self::K + to, Self::KV_PART);
+                    T::store::<G, PASSES>(gpu, &k, Self::K + to, Self::KV_PART);
                     if MODIFIES {
                         v = load(head.v, part(panel));
-                        T::store(gpu, &v, to, Self::KV_PART);
+                        T::store::<G, PASSES>(gpu, &v, to, Self::KV_PART);
                         k = load(head.k, part(panel + 1));
                     } else {
                         k = load(head.k, part(panel + 1));
-                        T::store(gpu, &v, to, Self::KV_PART);
+                        T::store::<G, PASSES>(gpu, &v, to, Self::KV_PART);
                         v = load(head.v, part(panel + 1));
                     }
                 }
@@ -101,7 +101,7 @@ impl<
                 let (matrix, panel) = if at < panels { (head.k, at) } else { (head.v, at - panels) };
                 let end = if is_there { head.cols } else { 0 };
                 let rows = Rows { matrix, first: entry.key_block * BLOCK, end, stride_bytes: head.kv_stride };
-                T::load(gpu, &rows, [64 * panel, head.dim])
+                T::load::<G, PASSES>(gpu, &rows, [64 * panel, head.dim])
             };
             let mut next = BlockEntry::load(gpu, work.entries, 0, work.count);
             let (mut even, mut odd) = (load(&next, work.count > 0, 0), load(&next, work.count > 0, 1));
@@ -125,9 +125,9 @@ impl<
                     } else {
                         (&next, index + 1 < work.count, 0)
                     };
-                    T::store(gpu, &even, to, Self::KV_PART);
+                    T::store::<G, PASSES>(gpu, &even, to, Self::KV_PART);
                     even = load(of, is_there, ahead);
-                    T::store(gpu, &odd, to + PANEL, Self::KV_PART);
+                    T::store::<G, PASSES>(gpu, &odd, to + PANEL, Self::KV_PART);
                     odd = load(of, is_there, ahead + 1);
                     at += 2;
                     if at == panels {

@@ -14,7 +14,7 @@ pub trait WgmmaValue: DeviceValue {
     /// Threads that fill a stage.
     const PRODUCERS: u32;
     /// What is loaded to be split.
-    type Loaded;
+    type Loaded<const PASSES: usize>;
 
     /// Two numbers in their parts, the first number in the lower half; one part is the first.
     fn split<G: Gpu>(gpu: G, low: f32, high: f32) -> [u32; 2];
@@ -31,18 +31,27 @@ pub trait WgmmaValue: DeviceValue {
     /// Both are live, and aligned to 16 bytes.
     unsafe fn add_products<G: Gpu>(gpu: G, vectors: [GlobalPtr<Self>; 2], sum: f32) -> f32;
 
-    /// Loads what a thread of a warpgroup has of 64 columns of 64 rows, from a column on, of so many: `SplitRows`. Of values in one
+    /// Loads what a thread of a warpgroup has of 64 columns of 16·`PASSES` rows, from a column on, of so many: `SplitRows`. Of values in one
     /// part nothing.
     ///
     /// # Safety
     /// See there.
-    unsafe fn load<G: Gpu>(gpu: G, rows: &Rows<Self>, columns: [u32; 2]) -> Self::Loaded;
+    unsafe fn load<G: Gpu, const PASSES: usize>(
+        gpu: G,
+        rows: &Rows<Self>,
+        columns: [u32; 2],
+    ) -> Self::Loaded<PASSES>;
 
     /// Puts it in shared memory, part by part: the second so many bytes further.
     ///
     /// # Safety
     /// See `SplitRows::store`.
-    unsafe fn store<G: Gpu>(gpu: G, loaded: &Self::Loaded, to: u32, to_rest: u32);
+    unsafe fn store<G: Gpu, const PASSES: usize>(
+        gpu: G,
+        loaded: &Self::Loaded<PASSES>,
+        to: u32,
+        to_rest: u32,
+    );
 
     /// Starts adding products of 16 columns of Q and K to `sums`. They are the places of their first parts, and how many bytes further
     /// the second ones are.
@@ -98,7 +107,7 @@ impl WgmmaValue for f32 {
     type Part = Bf16;
     const PARTS: u32 = 2;
     const PRODUCERS: u32 = WARPGROUP;
-    type Loaded = SplitRows;
+    type Loaded<const PASSES: usize> = SplitRows<PASSES>;
 
     #[inline(always)]
     fn split<G: Gpu>(gpu: G, low: f32, high: f32) -> [u32; 2] {
@@ -115,12 +124,16 @@ impl WgmmaValue for f32 {
         unsafe { add_products::<G, _, 4>(gpu, vectors, sum) }
     }
     #[inline(always)]
-    unsafe fn load<G: Gpu>(gpu: G, rows: &Rows<Self>, columns: [u32; 2]) -> SplitRows {
+    unsafe fn load<G: Gpu, const PASSES: usize>(
+        gpu: G,
+        rows: &Rows<Self>,
+        columns: [u32; 2],
+    ) -> SplitRows<PASSES> {
         // SAFETY: passed on to the caller.
         unsafe { SplitRows::load(gpu, rows, 0, columns) }
     }
     #[inline(always)]
-    unsafe fn store<G: Gpu>(gpu: G, loaded: &SplitRows, to: u32, to_rest: u32) {
+    unsafe fn store<G: Gpu, const PASSES: usize>(gpu: G, loaded: &SplitRows<PASSES>, to: u32, to_rest: u32) {
         // SAFETY: passed on to the caller.
         unsafe { loaded.store(gpu, to, to_rest) };
     }
@@ -151,7 +164,7 @@ macro_rules! half {
             type Part = Self;
             const PARTS: u32 = 1;
             const PRODUCERS: u32 = WARP;
-            type Loaded = ();
+            type Loaded<const PASSES: usize> = ();
 
             #[inline(always)]
             fn split<G: Gpu>(gpu: G, low: f32, high: f32) -> [u32; 2] {
@@ -169,9 +182,9 @@ macro_rules! half {
                 unsafe { add_products::<G, _, 8>(gpu, vectors, sum) }
             }
             #[inline(always)]
-            unsafe fn load<G: Gpu>(_: G, _: &Rows<Self>, _: [u32; 2]) {}
+            unsafe fn load<G: Gpu, const PASSES: usize>(_: G, _: &Rows<Self>, _: [u32; 2]) {}
             #[inline(always)]
-            unsafe fn store<G: Gpu>(_: G, (): &(), _: u32, _: u32) {}
+            unsafe fn store<G: Gpu, const PASSES: usize>(_: G, (): &(), _: u32, _: u32) {}
         }
     };
 }

@@ -5,7 +5,7 @@
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::{ROW, WARPGROUP};
-use crate::common::{Rows, SPLIT_ROWS, SplitRows, strided};
+use crate::common::{PASSES, Rows, SPLIT_ROWS, SplitRows, strided};
 use crate::{Half, HalfValue, Operand, Single, SplitBf16};
 
 /// Bytes of a piece, and pieces of a row.
@@ -84,7 +84,7 @@ impl WgmmaOperand for Single<SplitBf16> {
         strided(0, part.bytes / ROW, SPLIT_ROWS, |first| {
             // SAFETY: passed on to the caller; the producers are a warpgroup.
             unsafe {
-                let loaded = SplitRows::load(gpu, rows, first, [column, k]);
+                let loaded = SplitRows::<PASSES>::load(gpu, rows, first, [column, k]);
                 loaded.store(gpu, part.to + first * ROW, part.bytes);
             }
         });

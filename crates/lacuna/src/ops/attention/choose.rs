@@ -159,13 +159,15 @@ impl op::Problem for Problem {
                 (fits, algorithm)
             }
             Scheme::BackwardTile { .. }
+            | Scheme::BackwardMmaTile { .. }
             | Scheme::MaskBlocks { .. }
             | Scheme::TransposeBitmaps
             | Scheme::ModifiedRow { .. }
             | Scheme::ModifiedQueryTile
             | Scheme::ModifiedWgmmaTile
             | Scheme::ModifiedMmaTile
-            | Scheme::ModifiedBackwardTile { .. } => {
+            | Scheme::ModifiedBackwardTile { .. }
+            | Scheme::ModifiedBackwardMmaTile { .. } => {
                 return None;
             }
         };
@@ -192,13 +194,15 @@ impl op::Problem for Problem {
                 self.cost_of_keys(tile, keys, queries)
             }
             Scheme::BackwardTile { .. }
+            | Scheme::BackwardMmaTile { .. }
             | Scheme::MaskBlocks { .. }
             | Scheme::TransposeBitmaps
             | Scheme::ModifiedRow { .. }
             | Scheme::ModifiedQueryTile
             | Scheme::ModifiedWgmmaTile
             | Scheme::ModifiedMmaTile
-            | Scheme::ModifiedBackwardTile { .. } => f64::INFINITY,
+            | Scheme::ModifiedBackwardTile { .. }
+            | Scheme::ModifiedBackwardMmaTile { .. } => f64::INFINITY,
         }
     }
 }
@@ -305,6 +309,7 @@ pub(super) fn modifying(entry: &'static Entry<Tile>) -> &'static Entry<Tile> {
         Scheme::WgmmaTile => Scheme::ModifiedWgmmaTile,
         Scheme::MmaTile => Scheme::ModifiedMmaTile,
         Scheme::BackwardTile { owns_keys } => Scheme::ModifiedBackwardTile { owns_keys },
+        Scheme::BackwardMmaTile { owns_keys } => Scheme::ModifiedBackwardMmaTile { owns_keys },
         _ => return entry,
     };
     let tile = Tile { scheme, ..entry.tile };

@@ -194,8 +194,10 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
                 | Scheme::MmaTile
                 | Scheme::ModifiedMmaTile
                 | Scheme::BackwardTile { .. }
+                | Scheme::BackwardMmaTile { .. }
                 | Scheme::ModifiedWgmmaTile
                 | Scheme::ModifiedBackwardTile { .. }
+                | Scheme::ModifiedBackwardMmaTile { .. }
                 | Scheme::MaskBlocks { .. }
                 | Scheme::TransposeBitmaps => pattern.mask_blocks()?.launch(stream, entry, heads, operands),
                 Scheme::QueryTile | Scheme::ModifiedQueryTile => {

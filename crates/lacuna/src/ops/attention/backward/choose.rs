@@ -6,17 +6,23 @@ use super::super::choose::Problem;
 use super::super::{BlockCounts, TilingCounts};
 use crate::op::MAX_GRID_YZ;
 
-/// The kernels that take so many rows of what they own, K and V or Q, that of least modelled time first. `blocks` are those of the mask, transposed
-/// where keys are owned; `heads` are those of what is owned, and each entry is taken `times` times.
+/// Whether a kernel works out gradients of K and V, or if not `owns_keys`, of Q.
+fn is_of(scheme: Scheme, owns_keys: bool) -> bool {
+    scheme == Scheme::BackwardTile { owns_keys } || scheme == Scheme::BackwardMmaTile { owns_keys }
+}
+
+/// The kernels that take so many rows of what they own, K and V or Q, that of least modelled time first; but if `by_warps`, those by warps come before
+/// those by warpgroups. `blocks` are those of the mask, transposed where keys are owned; `heads` are those of what is owned, and each entry is
+/// taken `times` times.
 pub(super) fn choose(
     problem: &Problem,
-    owns_keys: bool,
+    (owns_keys, by_warps): (bool, bool),
     (rows, heads, times): (usize, usize, usize),
     blocks: &BlockCounts,
 ) -> Vec<&'static Entry<Tile>> {
     let fits = |entry: &&'static Entry<Tile>| {
         let Tile { value, vector, dimension, block_rows, scheme, .. } = entry.tile;
-        scheme == Scheme::BackwardTile { owns_keys }
+        is_of(scheme, owns_keys)
             && (value, vector <= problem.vector) == (problem.value, true)
             && problem.dim.is_multiple_of(vector as usize)
             && problem.has_positive_scale
@@ -26,7 +32,12 @@ pub(super) fn choose(
     };
     let cost = |entry: &&'static Entry<Tile>| {
         let groups = entry.tile.block_rows / BLOCK;
-        let [shared, of_group] = if owns_keys { ENTRY_OF_KEYS } else { ENTRY_OF_QUERIES };
+        let [shared, of_group] = match (is_by_warps(entry), owns_keys) {
+            (false, false) => ENTRY_OF_QUERIES,
+            (false, true) => ENTRY_OF_KEYS,
+            (true, false) => MMA_ENTRY_OF_QUERIES,
+            (true, true) => MMA_ENTRY_OF_KEYS,
+        };
         let TilingCounts { tiles, entries, longest } = blocks.tilings[groups as usize - 1];
         // Rows of 128 elements have twice the products, and `f32` three times.
         let elements = f64::from(entry.tile.dimension) / 64.0
@@ -34,11 +45,22 @@ pub(super) fn choose(
         let entry = times as f64 * elements * (shared + of_group * f64::from(groups));
         let all = entries as f64 * entry + tiles as f64 * TILE;
         let longest = longest as f64 * entry + TILE;
-        all.max(longest * f64::from(problem.multiprocessors) / heads.max(1) as f64)
+        // As forward: the last wave of tiles that are alike is waited for; where they differ, short ones fill it.
+        let (heads, multiprocessors) = (heads.max(1) as f64, f64::from(problem.multiprocessors));
+        let waves = (tiles as f64 * heads / multiprocessors).ceil();
+        let alike = 2.0 * all / (tiles as f64).max(1.0) - longest;
+        all.max(longest.max(waves * alike) * multiprocessors / heads)
     };
     let mut legal: Vec<_> = entries::attention().iter().filter(fits).collect();
-    legal.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+    legal.sort_by(|a, b| {
+        let is_later = |entry| by_warps && !is_by_warps(entry);
+        is_later(a).cmp(&is_later(b)).then(cost(a).total_cmp(&cost(b)))
+    });
     legal
+}
+
+fn is_by_warps(entry: &Entry<Tile>) -> bool {
+    matches!(entry.tile.scheme, Scheme::BackwardMmaTile { .. })
 }
 
 /// Cycles of a multiprocessor for an entry, and for each of its groups, of rows of 64 elements; and for a tile. They are from the times
@@ -46,6 +68,9 @@ pub(super) fn choose(
 const ENTRY_OF_QUERIES: [f64; 2] = [428.0, 575.0];
 const ENTRY_OF_KEYS: [f64; 2] = [738.0, 630.0];
 const TILE: f64 = 3000.0;
+/// The same of entries by warps, on an H200 (there, "Gradients by warps"): two groups wait for each other, and take more than twice as long as one.
+const MMA_ENTRY_OF_QUERIES: [f64; 2] = [-30.0, 1500.0];
+const MMA_ENTRY_OF_KEYS: [f64; 2] = [0.0, 2000.0];
 
 #[cfg(test)]
 mod tests {
@@ -53,8 +78,12 @@ mod tests {
 
     use super::*;
 
-    /// A causal mask of so many tokens, 8 heads.
+    /// The first choice for a causal mask of so many tokens, 8 heads, on an H200.
     fn chosen(tokens: usize, dim: usize, owns_keys: bool) -> Option<&'static str> {
+        legal((tokens, dim), owns_keys, 90, false).first().copied()
+    }
+
+    fn legal((tokens, dim): (usize, usize), owns_keys: bool, sm: u32, by_warps: bool) -> Vec<&'static str> {
         let strips = tokens / 64;
         let tiling = |groups: usize| {
             let tiles = strips.div_ceil(groups);
@@ -64,7 +93,9 @@ mod tests {
         let blocks = BlockCounts { tilings: [1, 2, 3].map(tiling) };
         let problem =
             Problem::new([tokens, tokens], tokens * tokens / 2, dim, ValueType::F16, IndexType::U32);
-        choose(&problem, owns_keys, (tokens, 8, 1), &blocks).first().map(|entry| entry.name)
+        let problem = Problem { sm, ..problem };
+        let legal = choose(&problem, (owns_keys, by_warps), (tokens, 8, 1), &blocks);
+        legal.into_iter().map(|entry| entry.name).collect()
     }
 
     #[test]
@@ -76,6 +107,21 @@ mod tests {
     }
 
     #[test]
+    fn tiles_that_are_alike_are_to_fill_their_waves() {
+        // A band of 256 keys in 4,096 tokens: 22 tiles of 192 queries are 176 of 8 heads, 1.3 waves; 32 tiles of 128 are 1.9.
+        let tiling = |groups: usize| {
+            let (tiles, longest) = (64_usize.div_ceil(groups), groups + 4);
+            TilingCounts { tiles, entries: tiles * longest, longest }
+        };
+        let blocks = BlockCounts { tilings: [1, 2, 3].map(tiling) };
+        let problem = Problem::new([4096; 2], 4096 * 256, 64, ValueType::F16, IndexType::U32);
+        for owns_keys in [false, true] {
+            let first = choose(&problem, (owns_keys, false), (4096, 8, 1), &blocks)[0];
+            assert_eq!(first.tile.block_rows, 128, "{}", first.name);
+        }
+    }
+
+    #[test]
     fn rows_of_up_to_256_elements_have_kernels() {
         assert_eq!(chosen(4096, 72, false), Some("attention_f16_wgmma_dq_l64_g2"));
         assert_eq!(chosen(4096, 128, true), Some("attention_f16_wgmma_dkv_l64_g1"));
@@ -84,5 +130,26 @@ mod tests {
         assert_eq!(chosen(4096, 264, true), None);
         // More tiles of 64 keys than a grid has rows.
         assert_eq!(chosen(64 * 65_536, 128, true), None);
+    }
+
+    #[test]
+    fn gpus_without_warpgroups_have_kernels_by_warps() {
+        let of_queries =
+            ["attention_f16_mma_dq_l32_g2", "attention_f16_mma_dq_l32_g1", "attention_f16_mma_dq_l64_g2"];
+        assert_eq!(legal((4096, 64), false, 80, false), of_queries);
+        assert_eq!(legal((12_288, 64), false, 86, false)[0], "attention_f16_mma_dq_l32_g1");
+        assert_eq!(legal((4096, 128), true, 120, false), ["attention_f16_mma_dkv_l64_g1"]);
+        assert!(legal((4096, 136), true, 80, false).is_empty());
+        assert!(legal((4096, 64), true, 75, false).is_empty());
+    }
+
+    #[test]
+    fn kernels_by_warps_come_first_where_they_are_asked_for() {
+        let is_by_warps = |name: &&str| name.contains("_mma_d");
+        let of_keys = legal((4096, 64), true, 90, true);
+        assert!(is_by_warps(&of_keys[0]), "{of_keys:?}");
+        let by_warps = of_keys.iter().filter(|name| is_by_warps(name)).count();
+        assert!(of_keys[by_warps..].iter().all(|name| !is_by_warps(name)), "{of_keys:?}");
+        assert!(!is_by_warps(&legal((4096, 64), true, 90, false)[0]));
     }
 }

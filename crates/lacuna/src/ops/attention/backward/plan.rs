@@ -1,11 +1,11 @@
 //! The backward pass of a plan for masks that are given as blocks.
 use std::marker::PhantomData;
 
+use lacuna_kernels::Entry;
 use lacuna_kernels::attention::{self as kernels, TERMS, Tile};
-use lacuna_kernels::{Entry, ValueType};
 
 use super::super::frame::Frame;
-use super::super::{BlockAttention, MaskBlocks, OPERATION};
+use super::super::{Algorithm, BlockAttention, MaskBlocks, OPERATION};
 use super::choose::choose;
 use crate::op::{Layout, MAX_GRID_YZ, spans};
 use crate::{Buffer, Error, Result, Slice, SliceMut, Stream, Value};
@@ -33,14 +33,6 @@ impl<T: Value> BlockWorkspace<T> {
     /// The kernels that run: the first has the gradient of Q, the second those of K and V.
     pub fn entries(&self) -> [&'static str; 2] {
         self.entries.map(|entry| entry.name)
-    }
-}
-
-/// Elements of a row at most, of values of this type.
-const fn max_dim(value: ValueType) -> usize {
-    match value {
-        ValueType::F32 => 128,
-        ValueType::F16 | ValueType::Bf16 => 256,
     }
 }
 
@@ -74,11 +66,11 @@ pub struct BlockBackwardOperands<'o, T: Value> {
 
 impl<T: Value> BlockAttention<T> {
     /// Room for [`backward`](Self::backward): eight bytes a query and head. The first call for a mask works out its transposed one, which
-    /// takes as much memory as the mask, and waits for that.
+    /// takes as much memory as the mask, and waits for that. A plan with [`Algorithm::MmaTile`] takes kernels by warps, too.
     ///
     /// # Errors
     /// [`Error::Parameter`] where K and V of two groups of heads, or Q of two heads, share memory, as gradients cannot;
-    /// [`Error::NeedsPattern`] for d above 256, of `f32` above 128, for GPUs of other compute capability than 9.0, and for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³² mask blocks of 64 keys on, those of all
+    /// [`Error::NeedsPattern`] for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³¹ mask blocks of 64 keys on, those of all
     /// heads that share them; [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<BlockWorkspace<T>> {
         let (blocks, [of_queries, of_keys]) = self.backward_entries()?;
@@ -121,30 +113,17 @@ impl<T: Value> BlockAttention<T> {
         let frame = &self.frame;
         frame.q.expect_disjoint("the batch stride of Q, and of its gradient")?;
         frame.kv.expect_disjoint("the batch stride of K, and of its gradient")?;
-        let sm = frame.device.info().sm;
-        if sm / 10 != 9 {
-            let why =
-                format!("gradients by blocks take compute capability 9.0; here is {}.{}", sm / 10, sm % 10);
-            return Err(Error::NeedsPattern { operation: OPERATION, why });
-        }
-        let most = max_dim(T::TYPE);
-        if frame.dim > most {
-            let why = format!(
-                "gradients by blocks take rows of up to {most} elements of {}; here is d = {}",
-                T::TYPE,
-                frame.dim
-            );
-            return Err(Error::NeedsPattern { operation: OPERATION, why });
-        }
         let (heads, group) = (frame.options.batch, frame.options.kv_group);
         let blocks = [self.blocks.clone(), self.blocks.transposed()?.clone()];
         let longest = blocks[1].counts().tilings.iter().map(|tiling| tiling.longest).max().unwrap_or(0);
         let what = "the mask blocks of 64 keys, of all heads that share them";
-        // Kernels count some steps past the last.
-        Error::expect_at_most(what, u32::MAX as usize - 64, longest.saturating_mul(group))?;
+        // A step is half a block at least, and kernels count some past the last.
+        Error::expect_at_most(what, (1 << 31) - 64, longest.saturating_mul(group))?;
         let problem = frame.problem::<T>(0, None);
-        let of_queries = choose(&problem, false, (frame.queries, heads, 1), blocks[0].counts());
-        let of_keys = choose(&problem, true, (frame.keys, heads / group, group), blocks[1].counts());
+        let by_warps = matches!(frame.options.algorithm, Algorithm::MmaTile { .. });
+        let of_queries = choose(&problem, (false, by_warps), (frame.queries, heads, 1), blocks[0].counts());
+        let of_keys =
+            choose(&problem, (true, by_warps), (frame.keys, heads / group, group), blocks[1].counts());
         Ok((blocks, [of_queries, of_keys]))
     }
 

@@ -181,6 +181,7 @@ fn each_kernel_has_one_that_modifies_scores() {
                 | Scheme::WgmmaTile
                 | Scheme::MmaTile
                 | Scheme::BackwardTile { .. }
+                | Scheme::BackwardMmaTile { .. }
         );
         let suffix = if has_one { "_modified" } else { "" };
         assert_eq!(modifying(entry).name, format!("{}{suffix}", entry.name));
