@@ -1,7 +1,7 @@
 //! The gradients of Q, K and V by blocks.
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
-use lacuna::attention::{BlockBackwardOperands, Mask, MaskBlocks, Operands, Options};
+use lacuna::attention::{Algorithm, BlockBackwardOperands, Mask, MaskBlocks, Operands, Options};
 use lacuna::matrix::generate;
 use lacuna::{BlockAttention, Buffer, Device, Error, Precision};
 use lacuna_reference::{AttentionGradients, Heads, attention_backward_by_tiles};
@@ -61,6 +61,11 @@ pub(super) fn cases() -> Vec<Case> {
         "attention/block_backward/unseen_of_groups",
         "what is not finite in one of two heads that share keys",
         unseen_of_groups,
+    ));
+    cases.push(Case::new(
+        "attention/block_backward/by_warps",
+        "a plan by warps has gradients by warps",
+        by_warps,
     ));
     cases.push(Case::new(
         "attention/block_backward/refusals",
@@ -310,8 +315,23 @@ fn unseen_of_groups(cx: &Context<'_>) -> Result<f64> {
     Ok(worst)
 }
 
+fn by_warps(cx: &Context<'_>) -> Result<f64> {
+    if has_no_kernel::<f16>(cx.device, 64) {
+        return Ok(0.0);
+    }
+    let mask = MaskBlocks::new(cx.device, &Mask::causal(20)?)?;
+    let options = Options::default().algorithm(Algorithm::MmaTile { queries: 64, dimension: 64 });
+    let plan = BlockAttention::<f16>::plan_with(&mask, 64, options)?;
+    let workspace = plan.workspace()?;
+    let [of_queries, of_keys] = workspace.entries();
+    ensure!(of_queries.contains("_mma_dq_") && of_keys.contains("_mma_dkv_"), "{of_queries}, {of_keys}");
+    let legal = plan.backward_kernels()?;
+    ensure!([legal[0][0], legal[1][0]] == [of_queries, of_keys], "{legal:?}");
+    Ok(0.0)
+}
+
 fn refusals(cx: &Context<'_>) -> Result<f64> {
-    if has_no_kernel::<f16>(cx.device, 256) {
+    if has_no_kernel::<f16>(cx.device, 72) {
         return Ok(0.0);
     }
     let mask = MaskBlocks::new(cx.device, &Mask::causal(20)?)?;
