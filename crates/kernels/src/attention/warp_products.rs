@@ -54,7 +54,17 @@ pub(super) unsafe fn load_slice<G: Gpu>(gpu: G, lane: u32, base: u32, first: u32
     // Eight elements of rows 0–7, of rows 8–15; then the next eight.
     let from = place(base, first + lane % 16, 2 * slice as u32 + lane / 16);
     // SAFETY: as promised by the caller.
-    unsafe { gpu.shared_load_matrices::<false>(SharedPtr::<u16>::from_offset(from)) }
+    unsafe { load_matrices::<G, false>(gpu, from) }
+}
+
+/// Loads four matrices of 8 × 8 elements, of which a lane gives the place of a row of one.
+///
+/// # Safety
+/// They are there; the whole warp is here.
+#[inline(always)]
+unsafe fn load_matrices<G: Gpu, const TRANSPOSES: bool>(gpu: G, from: u32) -> [u32; 4] {
+    // SAFETY: as promised by the caller.
+    unsafe { gpu.shared_load_matrices::<TRANSPOSES>(SharedPtr::<u16>::from_offset(from)) }
 }
 
 /// Adds products along rows: of the warp's rows, of which `a` gives 16 elements each, and 2·`N` rows of `b`.
@@ -77,8 +87,7 @@ pub(super) unsafe fn multiply_rows<G: Gpu, T: HalfValue, const N: usize>(
         for rows in 0..N / 8 {
             let from = place(b, 16 * rows as u32 + row, 2 * slice as u32 + eight);
             // SAFETY: as promised by the caller.
-            let [w, x, y, z] =
-                unsafe { gpu.shared_load_matrices::<false>(SharedPtr::<u16>::from_offset(from)) };
+            let [w, x, y, z] = unsafe { load_matrices::<G, false>(gpu, from) };
             add_product::<G, T, N>(gpu, sums, 8 * rows, a, [w, x]);
             add_product::<G, T, N>(gpu, sums, 8 * rows + 4, a, [y, z]);
         }
@@ -104,8 +113,7 @@ pub(super) unsafe fn multiply_columns<G: Gpu, T: HalfValue, const L: usize>(
         for slice in 0..L / 8 {
             let from = place(b, 16 * rows as u32 + row, 2 * slice as u32 + eight);
             // SAFETY: as promised by the caller.
-            let [w, x, y, z] =
-                unsafe { gpu.shared_load_matrices::<true>(SharedPtr::<u16>::from_offset(from)) };
+            let [w, x, y, z] = unsafe { load_matrices::<G, true>(gpu, from) };
             add_product::<G, T, L>(gpu, sums, 8 * slice, a, [w, x]);
             add_product::<G, T, L>(gpu, sums, 8 * slice + 4, a, [y, z]);
         }

@@ -3,7 +3,7 @@ use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
 use super::super::wgmma::{BlockEntry, BlockMask, WgmmaValue};
 use super::begin::RowTerms;
-use super::weights::{slope, weigh};
+use super::weights::slope;
 use super::write::Gradient;
 use super::{BackwardTiles, SCORES, Work};
 
@@ -123,23 +123,11 @@ impl<
                 Self::multiply_rows(gpu, owned + Self::MATRIX, streamed + Self::STREAMED, &mut products);
                 gpu.warpgroup_commit();
                 gpu.warpgroup_wait::<1, N>(&mut s);
-                weigh::<G, T, KEYS, N>(
-                    gpu,
-                    work.operands.shape.scale,
-                    Self::terms(Self::slot(place)),
-                    terms,
-                    &mut s,
-                    &mut weights,
-                );
+                Self::weigh(work, place, terms, &mut s, &mut weights);
             } else {
                 // The second product comes later: its sums have no registers until scores are done.
                 gpu.warpgroup_wait::<0, N>(&mut s);
-                work.weigh_modified::<KEYS, N>(
-                    &Self::modified(work, place, mask),
-                    terms,
-                    &mut s,
-                    &mut weights,
-                );
+                Self::weigh_modified(work, (place, mask), terms, &mut s, &mut weights);
                 gpu.warpgroup_arrive();
                 Self::multiply_rows(gpu, owned + Self::MATRIX, streamed + Self::STREAMED, &mut products);
                 gpu.warpgroup_commit();

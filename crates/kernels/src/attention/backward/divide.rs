@@ -10,7 +10,7 @@ use lacuna_gpu::{Gpu, SharedPtr};
 use super::super::wgmma::{BlockMask, WgmmaValue};
 use super::begin::RowTerms;
 use super::consume::Place;
-use super::weights::{slope, weigh};
+use super::weights::slope;
 use super::write::Gradient;
 use super::{BackwardTiles, SCORES, WARPGROUP, Work};
 
@@ -93,21 +93,9 @@ impl<
             gpu.warpgroup_wait::<0, N>(&mut s);
             let mut weights = [[0; 2]; SCORES / 2];
             if MODIFIES {
-                work.weigh_modified::<KEYS, N>(
-                    &Self::modified(work, place, mask),
-                    terms,
-                    &mut s,
-                    &mut weights,
-                );
+                Self::weigh_modified(work, (place, mask), terms, &mut s, &mut weights);
             } else {
-                weigh::<G, T, KEYS, N>(
-                    gpu,
-                    work.operands.shape.scale,
-                    Self::terms(Self::slot(place)),
-                    terms,
-                    &mut s,
-                    &mut weights,
-                );
+                Self::weigh(work, place, terms, &mut s, &mut weights);
             }
             gpu.warpgroup_arrive();
             Self::multiply_columns::<G, N>(gpu, &weights, streamed + Self::STREAMED, sums);

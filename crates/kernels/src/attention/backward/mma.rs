@@ -20,10 +20,10 @@ use super::super::warp_mask::Seen;
 use super::super::warp_products::{
     PANEL, ROW, WARP_ROWS, load_rows, load_slice, multiply_columns, multiply_rows,
 };
-use super::super::wgmma::{BLOCK, BlockArgs, BlockEntry, BlockMask, BlockTile, WgmmaValue};
+use super::super::wgmma::{BLOCK, BlockArgs, BlockEntry, BlockMask, WgmmaValue};
 use super::super::{Scheme, Tile};
 use super::begin::RowTerms;
-use super::modified::ModifiedBlock;
+use super::modified::ScoreBlock;
 use super::weights::{slope, weigh};
 use super::write::Gradient;
 use super::{BackwardOperands, SCORES, TERMS, WARPGROUP, Work};
@@ -42,15 +42,15 @@ pub struct BackwardMmaTiles<
     const MODIFIES: bool,
 >(PhantomData<T>);
 
-/// A block among those that a thread block goes through: an entry of the tile, and a head of those that have all entries each, of which queries have
-/// one.
+/// Where a thread block is among its blocks: at an entry of the tile, for one of the heads that are gone through with all entries each; where
+/// queries are owned, there is one.
 #[derive(Clone, Copy)]
-struct Place<const KEYS: bool> {
+struct Cursor<const KEYS: bool> {
     index: u32,
     head: u32,
 }
 
-impl<const KEYS: bool> Place<KEYS> {
+impl<const KEYS: bool> Cursor<KEYS> {
     const FIRST: Self = Self { index: 0, head: 0 };
 
     #[inline(always)]
@@ -109,17 +109,7 @@ impl<
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
         // SAFETY: the table has a record for each tile of the grid, and describes live memory.
         unsafe {
-            let BlockTile { first, entries, count } = args.tile(gpu);
-            let work = Work {
-                gpu,
-                operands: args.operands,
-                bitmaps: args.bitmaps,
-                entries,
-                count,
-                head: gpu.block_idx_x(),
-                first,
-                heads: if KEYS { args.operands.shape.group_heads } else { 1 },
-            };
+            let work = Work::of::<KEYS>(gpu, &args);
             Self::differentiate(&work, warp);
         }
     }
@@ -158,7 +148,7 @@ impl<
         let (mut sums, mut values) = ([[0.0; L]; 1], [[0.0; L]; 1]);
         // SAFETY: as promised by the caller; a stage is read when all copies of it have landed, and written when all warps have left it.
         unsafe {
-            let mut ahead = Place::<KEYS>::FIRST;
+            let mut ahead = Cursor::<KEYS>::FIRST;
             for stage in 0..STAGES - 1 {
                 if !Self::HOLDS && stage == 0 {
                     Self::copy_owned(work, group);
@@ -167,7 +157,7 @@ impl<
             }
             let (held, terms) = Self::begin(work, warp);
             let masks = (work.entries, work.bitmaps);
-            let (mut stage, mut place) = (0, Place::<KEYS>::FIRST);
+            let (mut stage, mut place) = (0, Cursor::<KEYS>::FIRST);
             let mut next = Seen::load(gpu, masks, (0, work.count), group);
             while place.exists(work.count, work.heads) {
                 let now = next;
@@ -182,7 +172,7 @@ impl<
                 place = place.next(work.count);
                 next = Seen::load(gpu, masks, (place.index, work.count), group);
                 if now.mask != BlockMask::EMPTY {
-                    let block = ModifiedBlock {
+                    let block = ScoreBlock {
                         head: here.head,
                         index: here.index,
                         warp,
@@ -257,7 +247,7 @@ impl<
     /// # Safety
     /// Nobody uses the stage; operands and entries are live.
     #[inline(always)]
-    unsafe fn copy<G: Gpu>(work: &Work<T, G>, place: &mut Place<KEYS>, stage: u32) {
+    unsafe fn copy<G: Gpu>(work: &Work<T, G>, place: &mut Cursor<KEYS>, stage: u32) {
         let (gpu, dim) = (work.gpu, work.operands.shape.dim);
         // SAFETY: as promised by the caller.
         unsafe {
@@ -283,14 +273,14 @@ impl<
         gpu.copy_async_commit();
     }
 
-    /// Adds what a block gives, half of its columns after the other.
+    /// Adds what a block gives: one half of its columns after the other.
     ///
     /// # Safety
     /// As for [`multiply`](Self::multiply).
     #[inline(always)]
     unsafe fn multiply_halves<G: Gpu>(
         work: &Work<T, G>,
-        (block, is_full, stage): (&ModifiedBlock, bool, u32),
+        (block, is_full, stage): (&ScoreBlock, bool, u32),
         held: &[[[u32; 4]; SLICES]; 2],
         terms: &RowTerms,
         (sums, values): (&mut [f32; L], &mut [f32; L]),
@@ -298,7 +288,7 @@ impl<
         // The compiler is not to see how many they are: it would mix both.
         for half in 0..work.gpu.warp_shuffle_idx(FULL_WARP, 2, 0, WARP) {
             let column = half * BLOCK / 2;
-            let half = ModifiedBlock {
+            let half = ScoreBlock {
                 column,
                 bits: block.bits >> (half * SCORES as u32 / 2),
                 terms: block.terms + column * TERMS as u32 * 4,
@@ -324,7 +314,7 @@ impl<
     #[inline(always)]
     unsafe fn multiply<G: Gpu, const N: usize>(
         work: &Work<T, G>,
-        (block, is_full, stage): (&ModifiedBlock, bool, u32),
+        (block, is_full, stage): (&ScoreBlock, bool, u32),
         held: &[[[u32; 4]; SLICES]; 2],
         terms: &RowTerms,
         (sums, values): (&mut [f32; L], &mut [f32; L]),

@@ -12,7 +12,8 @@
 //! product in registers, rounded to `T`. A row that comes out not finite is worked out anew, pair by pair.
 //!
 //! Where two gradients of long rows are too much for a thread, two warpgroups divide the work on 64 keys: one makes P and dV, the other dS
-//! and dK, and P goes through shared memory. Of `f32` a number becomes two of bfloat16, and a product three, as forward.
+//! and dK, and P goes through shared memory. Of `f32` a number becomes two of bfloat16, and a product three, as forward; where rows of
+//! it are so long that 64 of what streams have no room, a step is half a block. [`BackwardMmaTiles`] are the same by warps.
 //!
 //! Source: Dao, *FlashAttention-2* (2023), algorithm 2, with a kernel for each side in place of its atomic additions, so that sums have
 //! one order.
@@ -161,17 +162,7 @@ impl<
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
         // SAFETY: the table has a record for each tile of the grid; what comes after the warpgroups that multiply are the producers.
         unsafe {
-            let BlockTile { first, entries, count } = args.tile(gpu);
-            let work = Work {
-                gpu,
-                operands: args.operands,
-                bitmaps: args.bitmaps,
-                entries,
-                count,
-                head: gpu.block_idx_x(),
-                first,
-                heads: if KEYS { args.operands.shape.group_heads } else { 1 },
-            };
+            let work = Work::of::<KEYS>(gpu, &args);
             if warp >= 4 * Self::WARPGROUPS {
                 if Self::EXCHANGES_REGISTERS && Self::HALVES && MODIFIES {
                     gpu.warpgroup_give_registers::<88>();
@@ -296,6 +287,19 @@ impl<
 }
 
 impl<T: WgmmaValue, G: Gpu> Work<T, G> {
+    /// What this thread block works on.
+    ///
+    /// # Safety
+    /// The table has a record for each tile of the grid.
+    #[inline(always)]
+    unsafe fn of<const KEYS: bool>(gpu: G, args: &BlockArgs<BackwardOperands<T>>) -> Self {
+        // SAFETY: as promised by the caller.
+        let BlockTile { first, entries, count } = unsafe { args.tile(gpu) };
+        let heads = if KEYS { args.operands.shape.group_heads } else { 1 };
+        let (operands, bitmaps, head) = (args.operands, args.bitmaps, gpu.block_idx_x());
+        Self { gpu, operands, bitmaps, entries, count, head, first, heads }
+    }
+
     /// The two matrices that are owned.
     #[inline(always)]
     fn owned<const KEYS: bool>(&self) -> Side<T> {

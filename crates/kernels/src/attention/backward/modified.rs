@@ -8,8 +8,8 @@ use super::begin::RowTerms;
 use super::weights::column_terms;
 use super::{Pairs, TERMS, Work};
 
-/// Which block's scores are changed.
-pub(super) struct ModifiedBlock {
+/// Whose scores a warp makes: columns of a block.
+pub(super) struct ScoreBlock {
     /// The head of those that are gone through, and the block's entry.
     pub(super) head: u32,
     pub(super) index: u32,
@@ -32,7 +32,7 @@ impl<T: WgmmaValue, G: Gpu> Work<T, G> {
     #[inline(always)]
     pub(super) unsafe fn weigh_modified<const KEYS: bool, const N: usize>(
         &self,
-        block: &ModifiedBlock,
+        block: &ScoreBlock,
         terms: &RowTerms,
         s: &mut [f32; N],
         weights: &mut Pairs,

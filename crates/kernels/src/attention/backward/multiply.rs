@@ -2,8 +2,10 @@
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
 use super::super::wgmma::{BITMAP_WORDS, BlockMask, WgmmaValue};
+use super::begin::RowTerms;
 use super::consume::Place;
-use super::modified::ModifiedBlock;
+use super::modified::ScoreBlock;
+use super::weights::weigh;
 use super::{BackwardTiles, PANEL, Pairs, ROW, SCORES, Work};
 
 impl<
@@ -55,24 +57,60 @@ impl<
         bits >> (place.half * SCORES as u32 / 2)
     }
 
-    /// A block as one whose scores are changed.
+    /// Whose scores a step makes.
     ///
     /// # Safety
     /// The stage is full.
     #[inline(always)]
-    pub(super) unsafe fn modified<G: Gpu>(work: &Work<T, G>, place: &Place, mask: u32) -> ModifiedBlock {
+    unsafe fn score_block<G: Gpu>(work: &Work<T, G>, place: &Place, mask: u32) -> ScoreBlock {
         let &Place { step, index, half, warp, .. } = place;
         // SAFETY: as promised by the caller.
         let bits = unsafe { Self::bits(work.gpu, place, mask) };
         // Heads are gone through with all entries each.
         let head = step / (Self::STEPS * work.count);
-        ModifiedBlock {
+        ScoreBlock {
             head,
             index,
             warp,
             column: half * Self::ROWS,
             bits,
             terms: Self::terms(Self::slot(place)),
+        }
+    }
+
+    /// Makes weights of products, and pairs of them where keys are owned.
+    ///
+    /// # Safety
+    /// The stage is full.
+    #[inline(always)]
+    pub(super) unsafe fn weigh<G: Gpu, const N: usize>(
+        work: &Work<T, G>,
+        place: &Place,
+        terms: &RowTerms,
+        s: &mut [f32; N],
+        weights: &mut Pairs,
+    ) {
+        let (scale, at) = (work.operands.shape.scale, Self::terms(Self::slot(place)));
+        // SAFETY: as promised by the caller.
+        unsafe { weigh::<G, T, KEYS, N>(work.gpu, scale, at, terms, s, weights) };
+    }
+
+    /// The same of scores that are changed: see [`Work::weigh_modified`].
+    ///
+    /// # Safety
+    /// The stage is full; the whole warpgroup is here.
+    #[inline(always)]
+    pub(super) unsafe fn weigh_modified<G: Gpu, const N: usize>(
+        work: &Work<T, G>,
+        (place, mask): (&Place, u32),
+        terms: &RowTerms,
+        s: &mut [f32; N],
+        weights: &mut Pairs,
+    ) {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let block = Self::score_block(work, place, mask);
+            work.weigh_modified::<KEYS, N>(&block, terms, s, weights);
         }
     }
 
