@@ -140,8 +140,8 @@ def sparse_attention(
     alibi_slopes: Any = None,
     precise: bool = False,
 ) -> Tensor:
-    """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V: with a mask by rule by its blocks, from O and a logarithm a query and head (compute
-    capability 9.0: 16 bits with d up to 256, and float32, if it is not `precise`, with d of 64 to 256 and 64 keys a query; 8.0 and others: 16 bits with d up to 128); else in steps, which take memory for two weights a nonzero and head."""
+    """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V: with a mask by rule by its blocks, from O and a logarithm a query and head (from compute
+    capability 8.0 on, d up to 256; float32, if it is not `precise`, with d of 64 at least, up to 128 on others than 9.0, and 64 keys a query); else in steps, which take memory for two weights a nonzero and head."""
     if alibi_slopes is not None:
         alibi_slopes = alibi_slopes if isinstance(alibi_slopes, Tensor) else from_dlpack(alibi_slopes, "alibi_slopes")
         if alibi_slopes.requires_grad and torch.is_grad_enabled():

@@ -201,17 +201,19 @@ def keeps_logsumexp(mask: Any, q: Tensor, scores: _ops.Scores) -> bool:
     """Whether gradients may go by blocks of the mask, so that attention keeps O and the logarithms for them."""
     if not isinstance(mask, Mask):
         return False
-    dim, most = q.shape[-1], _most_elements(q.device.index)
+    dim, most = q.shape[-1], _most_elements(q.device.index, q.dtype)
     if q.dtype == torch.float32:
-        return 64 <= dim <= most == 256 and not scores.precise
+        return 64 <= dim <= most and not scores.precise
     return q.dtype in (torch.float16, torch.bfloat16) and dim <= most
 
 
 @torch.compiler.assume_constant_result
-def _most_elements(index: Optional[int]) -> int:
-    """Elements of a row at most for which a GPU, or the simulator, may have kernels of gradients by blocks; those of 256 take float32, too."""
+def _most_elements(index: Optional[int], dtype: torch.dtype) -> int:
+    """Elements of a row at most for which a GPU, or the simulator, may have kernels of gradients by blocks."""
     sm = 90 if index is None else cuda_device(index).sm
-    return 256 if sm // 10 == 9 else 128 if sm >= 80 else 0
+    if sm < 80:
+        return 0
+    return 128 if dtype == torch.float32 and sm // 10 != 9 else 256
 
 
 def attention_gradients_by_blocks(mask: Any, operands: tuple, results: tuple, d_o: Tensor, scores: _ops.Scores) -> tuple:

@@ -10,8 +10,8 @@ from ._sparse import Pattern, _Numbered
 
 
 class Mask(_Numbered):
-    """A mask of attention (queries × keys) by rules: no pattern is written out where kernels take blocks of it (16-bit values from
-    compute capability 8.0 on, and float32 on 9.0). Masks are joined by `&` and `|`."""
+    """A mask of attention (queries × keys) by rules: no pattern is written out where kernels take blocks of it (from
+    compute capability 8.0 on). Masks are joined by `&` and `|`."""
 
     def __init__(self, rules: Any) -> None:
         self._rules = rules
@@ -123,7 +123,7 @@ class Mask(_Numbered):
         """The mask's blocks on this backend's device, which are made once; None for types and devices without kernels by blocks."""
         sm, dim, precise = back.device.sm, heads[2], heads[4][3]
         # Of float32 kernels refuse short rows, for which blocks need not be made.
-        if sm < 80 or code == 0 and (sm // 10 != 9 or precise or dim < 64):
+        if sm < 80 or code == 0 and (precise or dim < 64):
             return None
         blocks = self._blocks.get(back.key)
         return self._blocks.setdefault(back.key, native.MaskBlocks(back.device, self._rules)) if blocks is None else blocks

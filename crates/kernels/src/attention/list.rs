@@ -45,13 +45,31 @@ macro_rules! attention {
                 [modified 32 8 4 2 3] [modified 32 8 4 1 3] [modified 64 16 8 2 2] [modified 64 16 8 1 2]
             }
 
+            // The same panel by panel, of `f32` in parts and of long rows: [half the elements of a row, panels of 64 elements, groups
+            // of 64 queries, how often four warps copy 16 rows of a panel]
+            #[cfg(lacuna_sm = "80")]
+            mma_panels [f32] {
+                [32 1 2 1] [32 1 1 2] [64 2 2 1] [64 2 1 2] [128 4 1 2]
+                [modified 32 1 2 1] [modified 32 1 1 2] [modified 64 2 2 1] [modified 64 2 1 2]
+                [modified 128 4 1 2]
+            }
+            #[cfg(lacuna_sm = "80")]
+            mma_panels [f16 bf16] { [128 4 1 2] [modified 128 4 1 2] }
+
             // Gradients by warps, of Q, and of K and V: [half the elements of a row, a sixteenth of a row, groups of 64 rows, stages]
             #[cfg(lacuna_sm = "80")]
             backward_mma [f16 bf16] {
-                [q false 32 4 2 3] [q false 32 4 1 3] [q false 64 8 2 2]
-                [kv true 32 4 1 3] [kv true 64 8 1 2]
+                [q false 32 4 2 3] [q false 32 4 1 3] [q false 64 8 2 2] [q false 128 16 1 2]
+                [kv true 32 4 1 3] [kv true 64 8 1 2] [kv true 128 16 1 2]
                 [modified q false 32 4 2 3] [modified q false 32 4 1 3] [modified q false 64 8 2 2]
-                [modified kv true 32 4 1 3] [modified kv true 64 8 1 2]
+                [modified q false 128 16 1 2]
+                [modified kv true 32 4 1 3] [modified kv true 64 8 1 2] [modified kv true 128 16 1 2]
+            }
+            #[cfg(lacuna_sm = "80")]
+            backward_mma [f32] {
+                [q false 32 4 1 2] [q false 64 8 1 1] [kv true 32 4 1 2] [kv true 64 8 1 1]
+                [modified q false 32 4 1 2] [modified q false 64 8 1 1] [modified kv true 32 4 1 2]
+                [modified kv true 64 8 1 1]
             }
 
             // By warpgroups: [half the elements of a row, likewise of a part, parts, an eighth of a row,
@@ -136,6 +154,22 @@ macro_rules! attention {
         $crate::entry_part! { $part
             ["attention_", stringify!($value), "_mma_l", $l, "_g", $groups]
             $crate::attention::MmaTiles<$crate::list::value_of::$value, $l, $pieces, $slices, $groups, $stages, false>
+        }
+    };
+    ($part:ident mma_panels [] $value:ident [
+        modified $l:literal $panels:literal $groups:literal $passes:literal
+    ]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($value), "_mma_l", $l, "_g", $groups, "_modified"]
+            $crate::attention::MmaPanelTiles<$crate::list::value_of::$value, $panels, $groups, $passes, true>
+        }
+    };
+    ($part:ident mma_panels [] $value:ident [
+        $l:literal $panels:literal $groups:literal $passes:literal
+    ]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($value), "_mma_l", $l, "_g", $groups]
+            $crate::attention::MmaPanelTiles<$crate::list::value_of::$value, $panels, $groups, $passes, false>
         }
     };
     ($part:ident backward_mma [] $value:ident [

@@ -25,7 +25,7 @@ use crate::{IndexType, ValueType};
 
 pub use backward::{BackwardMmaTiles, BackwardOperands, BackwardTiles, TERMS};
 pub use find_blocks::{CsrMask, FindBlocks, FindBlocksArgs, WINDOW_BLOCKS, WriteBitmaps, WriteBitmapsArgs};
-pub use mma::MmaTiles;
+pub use mma::{MmaPanelTiles, MmaTiles};
 pub use query_tile::{MAX_KEYS, QUERIES, QueryTileEntry, QueryTiles};
 pub use rows::Rows;
 pub use transpose_bitmaps::{TransposeBitmaps, TransposeBitmapsArgs};

@@ -5,7 +5,7 @@ use super::Operands;
 use super::lanes::{ABSENT, Fragment, dot, of_group};
 use super::online::OnlineSoftmax;
 use super::score::Score;
-use crate::common::{self, transpose_sums, widened};
+use crate::common::{self, add_across_lanes, transpose_sums, widened};
 
 /// Q, K, V, O and the logarithms of one head.
 #[derive(Clone, Copy)]
@@ -140,6 +140,52 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
             }
             let any_keys = gpu.warp_any(FULL_WARP, any_keys);
             let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
+            fragment.store_row(gpu, head, row, &o, logsumexp);
+        }
+    }
+
+    /// As [`attend`](Self::attend), one key after another by the whole warp: slower, but it takes few registers.
+    ///
+    /// # Safety
+    /// As for `attend`; `LANES` are the whole warp.
+    #[inline(always)]
+    pub(super) unsafe fn attend_one_by_one<G: Gpu, T: Real, const MODIFIES: bool>(
+        gpu: G,
+        head: &Head<T>,
+        row: u32,
+        keys: impl Keys,
+        [start, end]: [u32; 2],
+    ) {
+        let lane = gpu.lane_id();
+        let fragment = Self::of(lane, head.dim);
+        let mut online = OnlineSoftmax::<V, CHUNKS>::NEW;
+        let mut any_keys = false;
+        let mut base = start;
+        // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
+        unsafe {
+            let q = widened(gpu, &fragment.load(gpu, head.q, head.q_stride, row));
+            while base < end {
+                let column = keys.column(gpu, base + lane);
+                base += WARP;
+                let mut left = gpu.warp_ballot(FULL_WARP, column != ABSENT);
+                any_keys |= left != 0;
+                while left != 0 {
+                    let column = gpu.warp_shuffle_idx(FULL_WARP, column, left.trailing_zeros(), WARP);
+                    left &= left - 1;
+                    let k = widened(gpu, &fragment.load(gpu, head.k, head.kv_stride, column));
+                    let sum = add_across_lanes(gpu, FULL_WARP, [1, WARP], dot(gpu, &q, &k));
+                    let score = head.score.of_pair::<G, MODIFIES>(gpu, sum, row, column);
+                    // A lane has its weight.
+                    let weight = online.weigh(gpu, score, lane == 0);
+                    let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, 0, WARP);
+                    online.add(
+                        gpu,
+                        weight,
+                        &widened(gpu, &fragment.load(gpu, head.v, head.kv_stride, column)),
+                    );
+                }
+            }
+            let (o, logsumexp) = online.finish(gpu, WARP, any_keys);
             fragment.store_row(gpu, head, row, &o, logsumexp);
         }
     }

@@ -3,7 +3,7 @@
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr};
 
 use super::tile_rows::LANES;
-use super::wgmma::BLOCK;
+use super::wgmma::{BLOCK, WgmmaValue};
 use crate::HalfValue;
 use crate::common::Rows;
 
@@ -25,7 +25,7 @@ pub(super) const fn place(base: u32, row: u32, piece: u32) -> u32 {
 /// # Safety
 /// The rows are live, and the dimension is a multiple of 8.
 #[inline(always)]
-pub(super) unsafe fn load_rows<G: Gpu, T: HalfValue, const SLICES: usize>(
+pub(super) unsafe fn load_rows<G: Gpu, T: WgmmaValue, const SLICES: usize>(
     gpu: G,
     rows: &Rows<T>,
     dim: u32,
@@ -45,16 +45,41 @@ pub(super) unsafe fn load_rows<G: Gpu, T: HalfValue, const SLICES: usize>(
     loaded
 }
 
-/// The same of elements `16·slice` and on of 16 rows of panels, from row `first` on.
+/// The same of elements `16·slice` and on of 16 rows of panels, from row `first` on; and of values in two parts those of the second, so many
+/// bytes further.
 ///
 /// # Safety
 /// They are there; the whole warp is here.
 #[inline(always)]
-pub(super) unsafe fn load_slice<G: Gpu>(gpu: G, lane: u32, base: u32, first: u32, slice: usize) -> [u32; 4] {
+pub(super) unsafe fn load_slice<G: Gpu, T: WgmmaValue>(
+    gpu: G,
+    lane: u32,
+    (base, to_rest): (u32, u32),
+    first: u32,
+    slice: usize,
+) -> [[u32; 4]; 2] {
     // Eight elements of rows 0–7, of rows 8–15; then the next eight.
     let from = place(base, first + lane % 16, 2 * slice as u32 + lane / 16);
     // SAFETY: as promised by the caller.
-    unsafe { load_matrices::<G, false>(gpu, from) }
+    unsafe { load_parts::<G, T, false>(gpu, from, to_rest) }
+}
+
+/// Loads four matrices of 8 × 8 elements, of which a lane gives the place of a row of one; and of values in two parts those of the second, so
+/// many bytes further.
+///
+/// # Safety
+/// They are there; the whole warp is here.
+#[inline(always)]
+unsafe fn load_parts<G: Gpu, T: WgmmaValue, const TRANSPOSES: bool>(
+    gpu: G,
+    from: u32,
+    to_rest: u32,
+) -> [[u32; 4]; 2] {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let first = load_matrices::<G, TRANSPOSES>(gpu, from);
+        [first, if T::PARTS > 1 { load_matrices::<G, TRANSPOSES>(gpu, from + to_rest) } else { [0; 4] }]
+    }
 }
 
 /// Loads four matrices of 8 × 8 elements, of which a lane gives the place of a row of one.
@@ -67,17 +92,18 @@ unsafe fn load_matrices<G: Gpu, const TRANSPOSES: bool>(gpu: G, from: u32) -> [u
     unsafe { gpu.shared_load_matrices::<TRANSPOSES>(SharedPtr::<u16>::from_offset(from)) }
 }
 
-/// Adds products along rows: of the warp's rows, of which `a` gives 16 elements each, and 2·`N` rows of `b`.
+/// Adds products along rows: of the warp's rows, of which `a` gives 16 elements each, in parts, and 2·`N` rows of `b`, whose second part lies
+/// so many bytes further.
 ///
 /// # Safety
 /// These are there; the whole warp is here.
 #[inline(always)]
-pub(super) unsafe fn multiply_rows<G: Gpu, T: HalfValue, const N: usize>(
+pub(super) unsafe fn multiply_rows<G: Gpu, T: WgmmaValue, const N: usize>(
     gpu: G,
     lane: u32,
     slices: usize,
-    a: impl Fn(usize) -> [u32; 4],
-    b: u32,
+    a: impl Fn(usize) -> [[u32; 4]; 2],
+    (b, to_rest): (u32, u32),
     sums: &mut [f32; N],
 ) {
     // Of 16 rows and 16 elements: rows 0–7 and eight elements, the next eight; then rows 8–15.
@@ -87,37 +113,55 @@ pub(super) unsafe fn multiply_rows<G: Gpu, T: HalfValue, const N: usize>(
         for rows in 0..N / 8 {
             let from = place(b, 16 * rows as u32 + row, 2 * slice as u32 + eight);
             // SAFETY: as promised by the caller.
-            let [w, x, y, z] = unsafe { load_matrices::<G, false>(gpu, from) };
-            add_product::<G, T, N>(gpu, sums, 8 * rows, a, [w, x]);
-            add_product::<G, T, N>(gpu, sums, 8 * rows + 4, a, [y, z]);
+            let b = unsafe { load_parts::<G, T, false>(gpu, from, to_rest) };
+            add_products::<G, T, N>(gpu, sums, 8 * rows, a, b);
         }
     }
 }
 
-/// Adds products along columns: of the warp's rows of numbers in pairs, a row of `b` for each.
+/// Adds products along columns: of the warp's rows of numbers in pairs, in parts, a row of `b` for each.
 ///
 /// # Safety
 /// As for [`multiply_rows`].
 #[inline(always)]
-pub(super) unsafe fn multiply_columns<G: Gpu, T: HalfValue, const L: usize>(
+pub(super) unsafe fn multiply_columns<G: Gpu, T: WgmmaValue, const L: usize>(
     gpu: G,
     lane: u32,
     pairs: &[[u32; 2]],
-    b: u32,
+    (b, to_rest): (u32, u32),
     sums: &mut [f32; L],
 ) {
     // Of 16 rows and 16 elements: eight elements of rows 0–7, of rows 8–15; then the next eight elements.
     let (row, eight) = (lane % 16, lane / 16);
     for rows in 0..pairs.len() / 4 {
-        let a = [0, 1, 2, 3].map(|i: usize| pairs[4 * rows + i][0]);
+        let a = [0, 1].map(|part: usize| [0, 1, 2, 3].map(|i: usize| pairs[4 * rows + i][part]));
         for slice in 0..L / 8 {
             let from = place(b, 16 * rows as u32 + row, 2 * slice as u32 + eight);
             // SAFETY: as promised by the caller.
-            let [w, x, y, z] = unsafe { load_matrices::<G, true>(gpu, from) };
-            add_product::<G, T, L>(gpu, sums, 8 * slice, a, [w, x]);
-            add_product::<G, T, L>(gpu, sums, 8 * slice + 4, a, [y, z]);
+            let b = unsafe { load_parts::<G, T, true>(gpu, from, to_rest) };
+            add_products::<G, T, L>(gpu, sums, 8 * slice, a, b);
         }
     }
+}
+
+/// Adds products of 16 rows and twice eight columns, in parts, the least first, to the eight sums from `at` on.
+#[inline(always)]
+fn add_products<G: Gpu, T: WgmmaValue, const N: usize>(
+    gpu: G,
+    sums: &mut [f32; N],
+    at: usize,
+    [a, rest_of_a]: [[u32; 4]; 2],
+    [b, rest_of_b]: [[u32; 4]; 2],
+) {
+    let mut add = |a, [w, x, y, z]: [u32; 4]| {
+        add_product::<G, T::Part, N>(gpu, sums, at, a, [w, x]);
+        add_product::<G, T::Part, N>(gpu, sums, at + 4, a, [y, z]);
+    };
+    if T::PARTS > 1 {
+        add(rest_of_a, b);
+        add(a, rest_of_b);
+    }
+    add(a, b);
 }
 
 /// Adds a product of 16 rows and eight columns to the four sums from `at` on.

@@ -53,7 +53,7 @@ impl<
                         T::store::<G, PASSES>(gpu, &loaded, to + panel * PANEL, Self::PART);
                     }
                 } else {
-                    side.copy(gpu, matrix, (first, dim), (to, Self::PANELS), (thread, WARPGROUP));
+                    side.copy(gpu, matrix, (first, BLOCK, dim), (to, Self::PANELS), (thread, WARPGROUP));
                 }
             }
             gpu.copy_async_commit();

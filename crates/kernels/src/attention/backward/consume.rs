@@ -133,8 +133,13 @@ impl<
                 gpu.warpgroup_commit();
             }
             gpu.warpgroup_wait::<0, N>(&mut products);
-            let slopes =
-                slope::<G, T, KEYS, N>(gpu, Self::terms(Self::slot(place)), terms, &s, &mut products);
+            let slopes = slope::<G, T, KEYS, N>(
+                gpu,
+                Self::terms(Self::slot(place.step, place.stage)),
+                terms,
+                &s,
+                &mut products,
+            );
             gpu.warpgroup_arrive();
             if KEYS {
                 Self::multiply_columns::<G, N>(gpu, &weights, streamed + Self::STREAMED, values);

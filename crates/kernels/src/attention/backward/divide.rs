@@ -138,8 +138,13 @@ impl<
             for (eight, four) in weights.as_chunks_mut::<4>().0.iter_mut().enumerate() {
                 *four = gpu.shared_load(Self::weights(gpu, eight));
             }
-            let slopes =
-                slope::<G, T, KEYS, N>(gpu, Self::terms(Self::slot(place)), terms, &weights, &mut products);
+            let slopes = slope::<G, T, KEYS, N>(
+                gpu,
+                Self::terms(Self::slot(place.step, place.stage)),
+                terms,
+                &weights,
+                &mut products,
+            );
             if place.step + 1 < Self::STEPS * work.count * work.heads {
                 gpu.barrier_arrive(Self::READ, 2 * WARPGROUP);
             }

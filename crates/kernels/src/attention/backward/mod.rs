@@ -244,9 +244,9 @@ impl<
     /// The terms of a step's queries, where keys are owned.
     const TERM_BYTES: u32 = if KEYS { Self::ROWS * TERMS as u32 * 4 } else { 0 };
     const TERMS: u32 = Self::OWNED + GROUPS * Self::PAIR;
-    /// Slots of terms and bitmaps: the stages; or, where there is one, two for neighbouring halves, so that more than one barrier stands
-    /// between a read and the next write, as elsewhere: racecheck takes one at which readers only arrive for none.
-    const SLOTS: u32 = if Self::HALVES { 2 } else { STAGES };
+    /// Slots of terms and bitmaps: the stages; of numbers in parts twice as many, so that more than one barrier stands between a read and the next
+    /// write: racecheck takes one at which readers only arrive for none.
+    const SLOTS: u32 = if T::PARTS > 1 { 2 * STAGES } else { STAGES };
     /// Bitmaps: by slot and group.
     const BITMAPS: u32 = Self::TERMS + Self::SLOTS * Self::TERM_BYTES;
     /// Weights that one warpgroup gives to the other, where two divide the work.
@@ -272,6 +272,12 @@ impl<
         2 => MODIFIES || Self::DIVIDES || KEYS && T::PARTS > 1,
         _ => MODIFIES || KEYS,
     };
+
+    /// The slot of a step's terms and bitmaps.
+    #[inline(always)]
+    const fn slot(step: u32, stage: u32) -> u32 {
+        if T::PARTS > 1 { step % Self::SLOTS } else { stage }
+    }
 
     /// Where the terms of a slot begin.
     #[inline(always)]

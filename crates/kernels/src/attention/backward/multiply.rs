@@ -36,12 +36,6 @@ impl<
         s
     }
 
-    /// The slot of a step's terms and bitmaps.
-    #[inline(always)]
-    pub(super) fn slot(place: &Place) -> u32 {
-        if Self::HALVES { place.half } else { place.stage }
-    }
-
     /// This thread's bits of a step.
     ///
     /// # Safety
@@ -51,7 +45,8 @@ impl<
         if mask == BlockMask::FULL {
             return u32::MAX;
         }
-        let from = Self::bitmap(Self::slot(place), place.warp / 4) + gpu.thread_idx_x() % BITMAP_WORDS * 4;
+        let from = Self::bitmap(Self::slot(place.step, place.stage), place.warp / 4)
+            + gpu.thread_idx_x() % BITMAP_WORDS * 4;
         // SAFETY: as promised by the caller.
         let [bits]: [u32; 1] = unsafe { gpu.shared_load(SharedPtr::from_offset(from)) };
         bits >> (place.half * SCORES as u32 / 2)
@@ -74,7 +69,7 @@ impl<
             warp,
             column: half * Self::ROWS,
             bits,
-            terms: Self::terms(Self::slot(place)),
+            terms: Self::terms(Self::slot(place.step, place.stage)),
         }
     }
 
@@ -90,7 +85,7 @@ impl<
         s: &mut [f32; N],
         weights: &mut Pairs,
     ) {
-        let (scale, at) = (work.operands.shape.scale, Self::terms(Self::slot(place)));
+        let (scale, at) = (work.operands.shape.scale, Self::terms(Self::slot(place.step, place.stage)));
         // SAFETY: as promised by the caller.
         unsafe { weigh::<G, T, KEYS, N>(work.gpu, scale, at, terms, s, weights) };
     }

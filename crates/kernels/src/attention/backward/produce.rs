@@ -53,7 +53,8 @@ impl<
                 for matrix in 0..2 {
                     let to = (stage * Self::STREAMED_PAIR + matrix as u32 * Self::STREAMED, Self::PANELS);
                     let first = entry.key_block * BLOCK;
-                    side.copy(gpu, matrix, (first, work.operands.shape.dim), to, (gpu.lane_id(), WARP));
+                    let rows = (first, BLOCK, work.operands.shape.dim);
+                    side.copy(gpu, matrix, rows, to, (gpu.lane_id(), WARP));
                 }
                 Self::copy_terms(work, stage, (head, &entry, 0), (gpu.lane_id(), WARP));
                 Self::fill_ends(gpu, stage);
@@ -96,7 +97,8 @@ impl<
                 if step >= STAGES {
                     gpu.barrier_sync(Self::EMPTY + stage, Self::AT_EMPTY);
                 }
-                Self::copy_terms(work, stage, (here.0, &here.1, 0), (thread, WARPGROUP));
+                let slot = Self::slot(step, stage);
+                Self::copy_terms(work, slot, (here.0, &here.1, 0), (thread, WARPGROUP));
                 for panel in 0..panels {
                     let next =
                         if panel + 1 < panels { (here.0, &here.1, panel + 1) } else { (head, &entry, 0) };

@@ -1,7 +1,7 @@
 //! Queries or keys: the two matrices that a product of one with the other takes, Q and dO, or K and V.
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::super::wgmma::{BLOCK, WgmmaValue};
+use super::super::wgmma::WgmmaValue;
 use super::{BackwardOperands, PANEL, ROW};
 use crate::common::{Rows, strided};
 
@@ -51,7 +51,7 @@ impl<T: WgmmaValue> Side<T> {
         Rows { matrix: self.matrices[matrix], first, end: self.rows, stride_bytes: self.strides[matrix] }
     }
 
-    /// Starts copying 64 rows of a matrix of 16 bits into panels, by thread `thread` of `threads`. Zeros stand for rows and elements that are
+    /// Starts copying so many rows of a matrix of 16 bits, from `first` on, into panels, by thread `thread` of `threads`. Zeros stand for rows and elements that are
     /// not there.
     ///
     /// # Safety
@@ -61,7 +61,7 @@ impl<T: WgmmaValue> Side<T> {
         &self,
         gpu: G,
         matrix: usize,
-        (first, dim): (u32, u32),
+        (first, count, dim): (u32, u32, u32),
         (to, panels): (u32, u32),
         (thread, threads): (u32, u32),
     ) {
@@ -75,7 +75,7 @@ impl<T: WgmmaValue> Side<T> {
         let mut from = GlobalPtr::<u16>::from_address(own).add(column);
         let place = to + piece / PIECES * PANEL;
         // Where a warp copies a row at a time, the compiler would keep an address for each of 64: it is not to see how many they are.
-        let end = if rows == 1 { gpu.warp_shuffle_idx(FULL_WARP, BLOCK, 0, WARP) } else { BLOCK };
+        let end = if rows == 1 { gpu.warp_shuffle_idx(FULL_WARP, count, 0, WARP) } else { count };
         strided(row, end, rows, |at| {
             let is_there = has_piece && first + at < self.rows;
             let to = place + at * ROW + ((piece % PIECES) ^ (at % 8)) * PIECE;

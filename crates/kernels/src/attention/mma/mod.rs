@@ -12,6 +12,8 @@
 //! [`WgmmaTiles`](super::WgmmaTiles) do, by the same lists: bits of a bitmap lie as a warp's product leaves scores, too. So does everything from scores to
 //! weights ([`tile_rows`](super::tile_rows)). K and V lie in swizzled panels, from which matrices are loaded without conflicts. A lane loads its word of
 //! a bitmap a step ahead. A row that comes out not finite is worked out anew, key by key.
+mod panels;
+
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
@@ -26,6 +28,8 @@ use super::wgmma::{BLOCK, BlockArgs, BlockEntry, BlockKeys, BlockMask, BlockTile
 use super::{Operands, Scheme, Tile};
 use crate::common::{Rows, strided};
 use crate::{Bounds, HalfValue, Kernel};
+
+pub use panels::MmaPanelTiles;
 
 /// Attention by tiles of `GROUPS` × 64 queries, for rows of up to 2·`L` elements; `PIECES` is the number of eight elements of a row, `SLICES` of
 /// sixteen. Scores may be within a soft cap, and lessened by distance, if it `MODIFIES`.
@@ -48,6 +52,41 @@ struct Work<T, G> {
     bitmaps: GlobalPtr<u32>,
     /// The warp's 64 queries among the tile's.
     group: u32,
+}
+
+impl<T: WgmmaValue, G: Gpu> Work<T, G> {
+    /// Makes scores of products, for 16 queries from `query` on and as many keys as there are scores from `key` on: within the soft cap, and lessened
+    /// by distance.
+    ///
+    /// # Safety
+    /// The whole warp is here; slopes are live.
+    #[inline(always)]
+    unsafe fn modify<const SCORES: usize>(
+        &self,
+        operands: &Operands<T>,
+        (query, key): (u32, u32),
+        words: [u32; 2],
+        s: &mut [f32; SCORES],
+    ) {
+        let gpu = self.gpu;
+        // SAFETY: as promised by the caller.
+        let score = unsafe { Score::of::<G, true>(gpu, &operands.shape, operands.slopes, gpu.block_idx_x()) };
+        let (query, key) = (query + gpu.lane_id() / LANES, key + gpu.lane_id() % LANES * 2);
+        let distances = score.ahead_of_key(query, key);
+        modify(gpu, score, words, [distances; 2], s);
+    }
+
+    /// Calls `attend` with each of the warp's queries of which `again` has a bit, to be worked out anew, and the places of its keys.
+    #[inline(always)]
+    fn each_again(&self, warp: u32, mut again: u32, attend: impl Fn(u32, BlockKeys, [u32; 2])) {
+        while again != 0 {
+            let query = warp % 4 * WARP_ROWS + again.trailing_zeros();
+            again &= again - 1;
+            let (entries, end, group) = (self.tile.entries, self.tile.count * BLOCK, self.group);
+            let keys = BlockKeys { entries, bitmaps: self.bitmaps, end, group, query };
+            attend(self.tile.first + group * BLOCK + query, keys, [0, end]);
+        }
+    }
 }
 
 impl<
@@ -89,15 +128,10 @@ impl<
             let tile = args.tile(gpu);
             let head = Head::of::<G, MODIFIES>(gpu, &args.operands, gpu.block_idx_x());
             let work = Work { gpu, head, tile, bitmaps: args.bitmaps, group: warp / 4 };
-            let mut again = Self::attend(&work, &args.operands, warp);
-            while again != 0 {
-                let query = warp % 4 * WARP_ROWS + again.trailing_zeros();
-                again &= again - 1;
-                let (entries, end, group) = (tile.entries, tile.count * BLOCK, work.group);
-                let keys = BlockKeys { entries, bitmaps: args.bitmaps, end, group, query };
-                let row = tile.first + group * BLOCK + query;
-                Fragment::<4, PIECES, 2>::attend::<_, _, 1, MODIFIES>(gpu, &work.head, row, keys, [0, end]);
-            }
+            let again = Self::attend(&work, &args.operands, warp);
+            work.each_again(warp, again, |row, keys, places| {
+                Fragment::<4, PIECES, 2>::attend::<_, _, 1, MODIFIES>(gpu, &work.head, row, keys, places);
+            });
         }
     }
 }
@@ -160,24 +194,20 @@ impl<
                         gpu,
                         gpu.lane_id(),
                         SLICES,
-                        |slice| q[slice],
-                        base + Self::MATRIX,
+                        |slice| [q[slice], [0; 4]],
+                        (base + Self::MATRIX, 0),
                         &mut s,
                     );
                     if MODIFIES {
                         let block = BlockEntry::load_key_block(gpu, work.tile.entries, step, count);
-                        let slopes = operands.slopes;
-                        let score = Score::of::<G, true>(gpu, &operands.shape, slopes, gpu.block_idx_x());
-                        let (query, key) = (first + gpu.lane_id() / LANES, gpu.lane_id() % LANES * 2);
-                        let distances = score.ahead_of_key(query, block * BLOCK + key);
-                        modify(gpu, score, words, [distances; 2], &mut s);
+                        work.modify(operands, (first, block * BLOCK), words, &mut s);
                     }
                     let weights = softmax.weigh::<_, T, SCORES_OF_BLOCK, L, 1>(gpu, scale, &s, &mut o);
                     multiply_columns::<G, T, L>(
                         gpu,
                         gpu.lane_id(),
                         &weights[..SCORES_OF_BLOCK / 2],
-                        base,
+                        (base, 0),
                         &mut o[0],
                     );
                 }

@@ -213,10 +213,10 @@ impl<
     const Q_PART: u32 = BLOCK * Self::DIM * 2;
     const Q_BYTES: u32 = T::PARTS * Self::Q_PART;
     const Q: u32 = Self::K + STAGES * Self::KV_BYTES;
-    /// Bitmaps: by stage, group and block. Where there is one stage, those of neighbouring steps lie apart, so that more than one barrier
-    /// stands between a read and the next write, as elsewhere: racecheck takes one at which readers only arrive for none.
+    /// Bitmaps: by slot, group and block. Slots are the stages; of numbers in parts twice as many, so that more than one barrier stands between a
+    /// read and the next write: racecheck takes one at which readers only arrive for none.
     const BITMAPS: u32 = Self::Q + GROUPS * Self::Q_BYTES;
-    const BITMAP_STAGES: u32 = if Self::HALVES { 2 } else { STAGES };
+    const BITMAP_STAGES: u32 = if T::PARTS > 1 { 2 * STAGES } else { STAGES };
 
     /// Thread blocks of a multiprocessor at least.
     const BLOCKS: u32 = if GROUPS == 1 && Self::SHARED_BYTES <= 113 * 1024 { 2 } else { 1 };
@@ -243,7 +243,7 @@ impl<
     /// Where the bitmaps of a step lie.
     #[inline(always)]
     const fn bitmap_stage(step: u32, stage: u32) -> u32 {
-        if Self::HALVES { step % 2 } else { stage }
+        if T::PARTS > 1 { step % Self::BITMAP_STAGES } else { stage }
     }
 
     /// The number of a block in a stage, for a group.

@@ -52,9 +52,10 @@ impl<
                 if first >= STAGES * Self::UNITS {
                     gpu.barrier_sync(Self::EMPTY + stage, Self::AT_EMPTY);
                 }
-                Self::copy_bitmaps(work, [stage, 0], &entries[0], [producer, 4]);
+                let slot = Self::bitmap_stage(first / Self::UNITS, stage);
+                Self::copy_bitmaps(work, [slot, 0], &entries[0], [producer, 4]);
                 if Self::UNITS == 2 {
-                    Self::copy_bitmaps(work, [stage, 1], &entries[1], [producer, 4]);
+                    Self::copy_bitmaps(work, [slot, 1], &entries[1], [producer, 4]);
                 }
                 let part = |panel: u32| {
                     let column = panel % Self::PANELS / Self::UNITS;
@@ -117,7 +118,7 @@ impl<
                         gpu.barrier_sync(empty, Self::AT_EMPTY);
                     }
                     if at == 0 {
-                        Self::copy_bitmaps(work, [index % 2, 0], &entry, [producer, 4]);
+                        Self::copy_bitmaps(work, [Self::bitmap_stage(index, 0), 0], &entry, [producer, 4]);
                     }
                     let to = if is_of_values { 0 } else { Self::K } + at % panels * PANEL;
                     let (of, is_there, ahead) = if at + 2 < 2 * panels {

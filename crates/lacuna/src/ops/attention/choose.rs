@@ -119,7 +119,7 @@ pub enum Algorithm {
         /// The largest dimension.
         dimension: u32,
     },
-    /// As [`WgmmaTile`](Self::WgmmaTile), by warps: for GPUs from compute capability 8.0 on, `f16` and `bf16`, up to 128 elements.
+    /// As [`WgmmaTile`](Self::WgmmaTile), by warps: for GPUs from compute capability 8.0 on.
     MmaTile {
         /// Queries of a thread block: 64 for each four warps.
         queries: u32,
@@ -253,16 +253,13 @@ impl Problem {
         let Entry { tile, bounds, .. } = entry;
         let (groups, dim) = (f64::from(tile.block_rows / BLOCK), tile.dimension);
         let TilingCounts { tiles, entries, longest } = blocks.tilings[groups as usize - 1];
-        let [of_entry, of_group] = match dim {
-            ..=64 if tile.scheme == Scheme::MmaTile => MMA_ENTRY,
-            _ if tile.scheme == Scheme::MmaTile => MMA_MIDDLE_ENTRY,
-            ..=64 if tile.value == ValueType::F32 => SPLIT_ENTRY,
-            65..=128 if tile.value == ValueType::F32 => SPLIT_MIDDLE_ENTRY,
-            _ if tile.value == ValueType::F32 => SPLIT_WIDE_ENTRY,
-            ..=64 => ENTRY,
-            65..=128 => MIDDLE_ENTRY,
-            _ => WIDE_ENTRY,
+        let by_dim = match (tile.scheme == Scheme::MmaTile, tile.value == ValueType::F32) {
+            (true, true) => &MMA_SPLIT_ENTRY,
+            (true, false) => &MMA_ENTRY,
+            (false, true) => &SPLIT_ENTRY,
+            (false, false) => &ENTRY,
         };
+        let [of_entry, of_group] = by_dim[(dim as usize / 64).ilog2() as usize];
         let entry = of_entry + groups * of_group;
         let tile_cycles = TILE + GROUP_OF_TILE * groups;
         let alone = if groups > 1.0 || dim > 64 { 1.0 } else { ALONE };
@@ -285,16 +282,12 @@ const BATCH_CYCLES: f64 = 2800.0;
 const OF_LIMIT: f64 = 1.6;
 /// Cycles of a multiprocessor for an entry and for one of its groups, of rows of up to 64 elements (docs/log/attention.md, "Panels in place
 /// of core matrices"), of up to 128, and of more, whose copies take most of the time (there, "Tiles of wide rows").
-const ENTRY: [f64; 2] = [245.0, 415.0];
-const MIDDLE_ENTRY: [f64; 2] = [1101.6, 550.2];
-const WIDE_ENTRY: [f64; 2] = [4148.0, 367.2];
-/// The same of `f32`, of up to 64 elements, of up to 128, and of more.
-const SPLIT_ENTRY: [f64; 2] = [810.0, 920.0];
-const SPLIT_MIDDLE_ENTRY: [f64; 2] = [3210.0, 1000.0];
-const SPLIT_WIDE_ENTRY: [f64; 2] = [8100.0, 1000.0];
-/// The same by warps in place of warpgroups.
-const MMA_ENTRY: [f64; 2] = [115.0, 890.0];
-const MMA_MIDDLE_ENTRY: [f64; 2] = [50.0, 1650.0];
+const ENTRY: [[f64; 2]; 3] = [[245.0, 415.0], [1101.6, 550.2], [4148.0, 367.2]];
+/// The same of `f32`.
+const SPLIT_ENTRY: [[f64; 2]; 3] = [[810.0, 920.0], [3210.0, 1000.0], [8100.0, 1000.0]];
+/// The same by warps in place of warpgroups, and of `f32` (there, "`f32` and wide rows by warps").
+const MMA_ENTRY: [[f64; 2]; 3] = [[115.0, 890.0], [50.0, 1650.0], [1000.0, 3600.0]];
+const MMA_SPLIT_ENTRY: [[f64; 2]; 3] = [[300.0, 2700.0], [1000.0, 4000.0], [2000.0, 8000.0]];
 /// The same for a tile and one of its groups.
 const TILE: f64 = 2000.0;
 const GROUP_OF_TILE: f64 = 2250.0;

@@ -83,7 +83,15 @@ mod tests {
         legal((tokens, dim), owns_keys, 90, false).first().copied()
     }
 
-    fn legal((tokens, dim): (usize, usize), owns_keys: bool, sm: u32, by_warps: bool) -> Vec<&'static str> {
+    fn legal(shape: (usize, usize), owns_keys: bool, sm: u32, by_warps: bool) -> Vec<&'static str> {
+        legal_of(ValueType::F16, shape, (owns_keys, sm, by_warps))
+    }
+
+    fn legal_of(
+        value: ValueType,
+        (tokens, dim): (usize, usize),
+        (owns_keys, sm, by_warps): (bool, u32, bool),
+    ) -> Vec<&'static str> {
         let strips = tokens / 64;
         let tiling = |groups: usize| {
             let tiles = strips.div_ceil(groups);
@@ -91,8 +99,7 @@ mod tests {
             TilingCounts { tiles, entries, longest: strips }
         };
         let blocks = BlockCounts { tilings: [1, 2, 3].map(tiling) };
-        let problem =
-            Problem::new([tokens, tokens], tokens * tokens / 2, dim, ValueType::F16, IndexType::U32);
+        let problem = Problem::new([tokens, tokens], tokens * tokens / 2, dim, value, IndexType::U32);
         let problem = Problem { sm, ..problem };
         let legal = choose(&problem, (owns_keys, by_warps), (tokens, 8, 1), &blocks);
         legal.into_iter().map(|entry| entry.name).collect()
@@ -134,13 +141,17 @@ mod tests {
 
     #[test]
     fn gpus_without_warpgroups_have_kernels_by_warps() {
-        let of_queries =
-            ["attention_f16_mma_dq_l32_g2", "attention_f16_mma_dq_l32_g1", "attention_f16_mma_dq_l64_g2"];
-        assert_eq!(legal((4096, 64), false, 80, false), of_queries);
+        let of_queries = legal((4096, 64), false, 80, false);
+        assert_eq!(of_queries[..2], ["attention_f16_mma_dq_l32_g2", "attention_f16_mma_dq_l32_g1"]);
         assert_eq!(legal((12_288, 64), false, 86, false)[0], "attention_f16_mma_dq_l32_g1");
-        assert_eq!(legal((4096, 128), true, 120, false), ["attention_f16_mma_dkv_l64_g1"]);
-        assert!(legal((4096, 136), true, 80, false).is_empty());
+        assert_eq!(legal((4096, 128), true, 120, false)[0], "attention_f16_mma_dkv_l64_g1");
+        assert_eq!(legal((4096, 136), true, 80, false), ["attention_f16_mma_dkv_l128_g1"]);
+        assert!(legal((4096, 264), true, 80, false).is_empty());
         assert!(legal((4096, 64), true, 75, false).is_empty());
+        let of_f32 = |dim, owns_keys| legal_of(ValueType::F32, (4096, dim), (owns_keys, 86, false));
+        assert_eq!(of_f32(64, false), ["attention_f32_mma_dq_l32_g1", "attention_f32_mma_dq_l64_g1"]);
+        assert_eq!(of_f32(100, true), ["attention_f32_mma_dkv_l64_g1"]);
+        assert!(of_f32(132, true).is_empty());
     }
 
     #[test]
