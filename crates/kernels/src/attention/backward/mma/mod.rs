@@ -10,8 +10,9 @@
 //!            └──┘ └──┘
 //! ```
 //! A thread block owns `GROUPS` × 64 rows, as [`BackwardTiles`](super::BackwardTiles) do, by the same lists; what becomes of products is the same
-//! code. In 16 bits what a warp owns stays in registers; but with two gradients of long rows, which have these, it is loaded from panels each
-//! step. So it is of `f32`, of which a number becomes two of bfloat16, and a step is half a block: it streams by way of registers ([`parts`]).
+//! code. In 16 bits what a warp owns stays in registers; but where gradients of long rows have these, it is loaded from panels each step. So it
+//! is in `f32`, of which a number becomes two of bfloat16, and a step is half a block: it streams by way of registers ([`parts`]). With more than
+//! 128 elements a row a step is a quarter of a block, and warps 0–3 make dV of 64 keys, warps 4–7 dK of the same: both make P.
 mod copies;
 mod parts;
 
