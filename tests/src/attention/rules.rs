@@ -3,7 +3,7 @@ use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::attention::{Algorithm, Mask, MaskBlocks, Operands, Options};
 use lacuna::matrix::{Csr, Pattern};
-use lacuna::{BlockAttention, CsrMatrix, Device, Error, Precision, SparseAttention, ValueType};
+use lacuna::{BlockAttention, CsrMatrix, Device, Error, Precision, SparseAttention};
 use lacuna_reference::AttentionArithmetic;
 
 use super::conform::compare;
@@ -84,12 +84,12 @@ fn check_as<T: Number>(
     sizes: usize,
 ) -> Result<f64> {
     let blocks = MaskBlocks::new(cx.device, mask)?;
-    if has_no_kernel::<T>(cx.device, problem.dim) {
+    if has_no_kernel(cx.device) {
         let sm = cx.device.info().sm;
         let plan = BlockAttention::<T>::plan_with(&blocks, problem.dim, options);
         let is_refused = |error: &Error| matches!(error, Error::NeedsPattern { .. });
         let here = format!("compute capability {}.{}", sm / 10, sm % 10);
-        refused("this GPU", plan, is_refused, &["9.0", &here, "SparseAttention"])?;
+        refused("this GPU", plan, is_refused, &["8.0", &here, "SparseAttention"])?;
         return Ok(0.0);
     }
     let ones = vec![T::CANARY; problem.mask.nnz()];
@@ -97,8 +97,8 @@ fn check_as<T: Number>(
     ensure!(blocks.elements() == problem.mask.nnz() as u64, "{} elements", blocks.elements());
     let plan = BlockAttention::<T>::plan_with(&blocks, problem.dim, options)?;
     let legal = plan.legal();
-    // Long rows of `f32` have tiles of one size.
-    let sizes_at_least = if problem.dim > 128 && T::TYPE == ValueType::F32 { 1 } else { 2 };
+    // Without warpgroups long rows have tiles of one size.
+    let sizes_at_least = if problem.dim > 128 { 1 } else { 2 };
     ensure!(legal.len() >= sizes_at_least && legal[0] == *plan.choice(), "{legal:?}");
     let mut worst = 0.0_f64;
     for choice in legal.into_iter().take(sizes) {
@@ -121,11 +121,9 @@ fn check_as<T: Number>(
     Ok(worst)
 }
 
-/// Whether the device has no kernel by blocks for rows of so many elements: without warpgroups there are none of more than 128, and none of
-/// `f32`.
-pub(super) fn has_no_kernel<T: Number>(device: &Device, dim: usize) -> bool {
-    let (sm, is_wide) = (device.info().sm, dim > 128 || T::TYPE == ValueType::F32);
-    sm < 80 || is_wide && sm / 10 != 9
+/// Whether the device has no kernels by blocks.
+fn has_no_kernel(device: &Device) -> bool {
+    device.info().sm < 80
 }
 
 /// O and the logarithms of Q, K and V of these lengths: the first elements of the problem's.
@@ -173,7 +171,7 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     }
     let is_parameter = |error: &Error| matches!(error, Error::Parameter { operation: "attention", .. });
     refused("no dimension", BlockAttention::<f16>::plan(&mask, 0), is_parameter, &["the dimension"])?;
-    if has_no_kernel::<f16>(cx.device, 256) {
+    if has_no_kernel(cx.device) {
         return Ok(0.0);
     }
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "attention", .. });

@@ -6,7 +6,7 @@ use lacuna::matrix::{Csr, generate};
 use lacuna::{CsrMatrix, Error, Precision, SparseAttention};
 
 use super::block_backward::check;
-use super::rules::{blocks, documents, global};
+use super::rules::{blocks, documents};
 use super::{Effort, Problem, case};
 use crate::expect::refused;
 use crate::{Case, Context};
@@ -76,7 +76,7 @@ pub(super) fn cases() -> Vec<Case> {
         (
             "groups",
             "both, heads that share K and V",
-            global,
+            || Mask::sliding_window(70, 9),
             16,
             heads(3).kv_group(3).scale(2.0).softcap(9.0),
             true,

@@ -62,7 +62,7 @@ pub struct QueryTileArgs<T> {
     pub tiles: u32,
 }
 
-/// Q, K, V and O. The grid's y is the batch: heads with one mask. Of [`WgmmaTiles`] and [`MmaTiles`] it is the x.
+/// Q, K, V and O. The grid's y is the batch: heads with one mask. Of kernels by blocks it is the x.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Operands<T> {
@@ -143,7 +143,7 @@ pub enum Scheme {
     QueryTile,
     /// Blocks of 64 queries and 64 keys, by warpgroups: [`WgmmaTiles`].
     WgmmaTile,
-    /// The same by warps: [`MmaTiles`].
+    /// The same by warps: [`MmaTiles`] and [`MmaPanelTiles`].
     MmaTile,
     /// Gradients by such blocks: [`BackwardTiles`].
     BackwardTile {

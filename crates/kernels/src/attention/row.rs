@@ -147,7 +147,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
     /// As [`attend`](Self::attend), one key after another by the whole warp: slower, but it takes few registers.
     ///
     /// # Safety
-    /// As for `attend`; `LANES` are the whole warp.
+    /// As for `attend`.
     #[inline(always)]
     pub(super) unsafe fn attend_one_by_one<G: Gpu, T: Real, const MODIFIES: bool>(
         gpu: G,
@@ -156,6 +156,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         keys: impl Keys,
         [start, end]: [u32; 2],
     ) {
+        const { assert!(LANES == WARP as usize, "the whole warp shares a row") };
         let lane = gpu.lane_id();
         let fragment = Self::of(lane, head.dim);
         let mut online = OnlineSoftmax::<V, CHUNKS>::NEW;
@@ -175,7 +176,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
                     let k = widened(gpu, &fragment.load(gpu, head.k, head.kv_stride, column));
                     let sum = add_across_lanes(gpu, FULL_WARP, [1, WARP], dot(gpu, &q, &k));
                     let score = head.score.of_pair::<G, MODIFIES>(gpu, sum, row, column);
-                    // A lane has its weight.
+                    // One lane has the key's weight in its sum.
                     let weight = online.weigh(gpu, score, lane == 0);
                     let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, 0, WARP);
                     online.add(

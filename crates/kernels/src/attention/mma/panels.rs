@@ -97,7 +97,7 @@ impl<T: WgmmaValue, const PANELS: usize, const GROUPS: u32, const PASSES: usize,
 impl<T: WgmmaValue, const PANELS: usize, const GROUPS: u32, const PASSES: usize, const MODIFIES: bool>
     MmaPanelTiles<T, PANELS, GROUPS, PASSES, MODIFIES>
 {
-    /// Slots of the ring: as many as a step has panels at most.
+    /// Slots of the ring; a step begins with the first.
     const SLOTS: usize = if T::PARTS > 1 { 2 } else { 4 };
     /// Bytes of a slot: a panel of each part.
     const SLOT: u32 = T::PARTS * Self::SLOT_PART;
@@ -192,16 +192,16 @@ impl<T: WgmmaValue, const PANELS: usize, const GROUPS: u32, const PASSES: usize,
         }
     }
 
-    /// The lane, likewise.
-    #[inline(always)]
-    fn lane<G: Gpu>(gpu: G) -> u32 {
-        gpu.warp_shuffle_idx(FULL_WARP, gpu.lane_id(), gpu.lane_id(), WARP)
-    }
-
     /// Where panel `at` of a step lies: those of K come first. By way of a shuffle, so that no register holds places in it through all steps.
     #[inline(always)]
     fn slot<G: Gpu>(gpu: G, at: usize) -> u32 {
         gpu.warp_shuffle_idx(FULL_WARP, (at % Self::SLOTS) as u32 * Self::SLOT, 0, WARP)
+    }
+
+    /// The lane, likewise.
+    #[inline(always)]
+    fn lane<G: Gpu>(gpu: G) -> u32 {
+        gpu.warp_shuffle_idx(FULL_WARP, gpu.lane_id(), gpu.lane_id(), WARP)
     }
 
     /// Copies the group's queries into panels, by its warps, or begins to. Zeros stand for what is not there.
@@ -308,14 +308,14 @@ impl<T: WgmmaValue, const PANELS: usize, const GROUPS: u32, const PASSES: usize,
         }
     }
 
-    /// Fills the slot of panel `at` of a step, and starts with one that comes later. All warps have left the panel before it.
+    /// Waits until the slot of panel `at` of a step is full and all warps have left the panel before, and starts with a panel that comes later.
     ///
     /// # Safety
     /// As for [`attend`](Self::attend).
     #[inline(always)]
     unsafe fn advance<G: Gpu>(work: &Work<T, G>, steps: &Steps, at: usize, held: &mut T::Loaded<PASSES>) {
         let gpu = work.gpu;
-        // SAFETY: as promised by the caller. What is written here all warps left before they came to the barrier of the panel before.
+        // SAFETY: as promised by the caller. What is filled all warps have left: in `f32` by the barrier of the panel before, else by this one.
         unsafe {
             if T::PARTS > 1 {
                 let to = Self::slot(gpu, at) + work.group * (KEYS / GROUPS) * ROW;

@@ -13,8 +13,8 @@ use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 /// cores, by [`WgmmaTile`](super::Algorithm::WgmmaTile) or [`MmaTile`](super::Algorithm::MmaTile) alone. Operands, options and results are the same, bit by bit
 /// where both take the same algorithm by tiles of as many queries.
 ///
-/// Values of `T` are `f16` or `bf16`, of rows of d elements, a multiple of 8, up to 128 on GPUs from compute capability 8.0 on, and up to 256 on 9.0 (the
-/// simulator, too); there also `f32`, where the [precision](Options::precision) allows products in parts, of rows of a multiple of 4 up to 256.
+/// It is for GPUs from compute capability 8.0 on, and the simulator. Values of `T` are `f16` or `bf16`, of rows of d elements, a multiple of 8 up to 256;
+/// or `f32`, where the [precision](Options::precision) allows products in parts, of rows of a multiple of 4 up to 256.
 /// Strides and addresses are multiples of 16 bytes; the scale is above 0, or there is a soft cap. Everything else is [`Error::NeedsPattern`].
 ///
 /// ```
@@ -119,9 +119,8 @@ fn needs_pattern(problem: &Problem) -> Error {
     let sign = if has_positive_scale { "above 0" } else { "not above 0" };
     let keys = nnz / queries.max(1);
     let why = format!(
-        "its kernels take f16 and bf16 with d of multiples of 8, up to 128 from compute capability 8.0 on and up to 256 on 9.0, and f32 there \
-         with d of multiples of 4 up to 256 (with Precision::Single d and keys a query of {LONG_ROWS} on average at least, with Precision::Tf32 \
-         any), strides of multiples of 16 bytes, a scale above 0 or a soft cap, and queries of up to {MAX_GRID_YZ} tiles; here are {value}, {precision:?}, d = {dim}, {keys} keys a query, \
+        "its kernels take GPUs from compute capability 8.0 on, f16 and bf16 with d of multiples of 8 up to 256, and f32 with d of multiples of 4 \
+         up to 256 (with Precision::Single d and keys a query of {LONG_ROWS} on average at least, with Precision::Tf32 any), strides of multiples of 16 bytes, a scale above 0 or a soft cap, and queries of up to {MAX_GRID_YZ} tiles; here are {value}, {precision:?}, d = {dim}, {keys} keys a query, \
          strides of multiples of {vector} elements, a scale {sign}, {queries} queries, and compute capability {}.{}",
         sm / 10,
         sm % 10

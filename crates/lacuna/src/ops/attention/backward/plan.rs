@@ -70,7 +70,8 @@ impl<T: Value> BlockAttention<T> {
     ///
     /// # Errors
     /// [`Error::Parameter`] where K and V of two groups of heads, or Q of two heads, share memory, as gradients cannot;
-    /// [`Error::NeedsPattern`] for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³¹ mask blocks of 64 keys on, those of all
+    /// [`Error::NeedsPattern`] for more keys than a grid has rows of tiles, and for `f32` with d above 128 on GPUs of another compute capability than
+    /// 9.0; [`Error::TooLarge`] from 2³¹ mask blocks of 64 keys on, those of all
     /// heads that share them; [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<BlockWorkspace<T>> {
         let (blocks, [of_queries, of_keys]) = self.backward_entries()?;
@@ -128,10 +129,13 @@ impl<T: Value> BlockAttention<T> {
     }
 
     fn no_kernel(&self) -> Error {
-        let (queries, keys) = (self.frame.queries, self.frame.keys);
+        let (Frame { queries, keys, dim, .. }, sm) = (&self.frame, self.frame.device.info().sm);
         let why = format!(
-            "gradients by blocks take up to {MAX_GRID_YZ} tiles of queries, and of keys: of 64 rows each, or more; here are {queries} queries and {keys} keys of d = {}",
-            self.frame.dim
+            "gradients by blocks take f32 with d up to 128, on compute capability 9.0 up to 256, and up to {MAX_GRID_YZ} tiles of queries, and of keys: of 64 \
+             rows each, or more; here are {queries} queries and {keys} keys of {} with d = {dim}, and compute capability {}.{}",
+            T::TYPE,
+            sm / 10,
+            sm % 10
         );
         Error::NeedsPattern { operation: OPERATION, why }
     }
