@@ -49,7 +49,7 @@ impl<
             let terms = Self::begin(work, (group, group), 0..2);
             let mut place = Place::first(warp);
             while place.step < Self::STEPS * work.count * work.heads {
-                let mask = Self::enter(work, &place);
+                let mask = Self::enter(work, &place, place.warp / 4);
                 if mask != BlockMask::EMPTY {
                     Self::multiply::<G, N>(work, &place, mask, &terms, &mut sums, &mut values);
                 }
@@ -63,18 +63,18 @@ impl<
         }
     }
 
-    /// Waits until a block is there, and gives what a group sees of it.
+    /// Waits, as a warpgroup, until a block is there, and gives what a group sees of it.
     ///
     /// # Safety
     /// As for [`consume`](Self::consume).
     #[inline(always)]
-    pub(super) unsafe fn enter<G: Gpu>(work: &Work<T, G>, place: &Place) -> u32 {
+    pub(super) unsafe fn enter<G: Gpu>(work: &Work<T, G>, place: &Place, warpgroup: u32) -> u32 {
         let (gpu, group) = (work.gpu, place.warp / 4);
         // SAFETY: as promised by the caller.
         let mask = unsafe { BlockEntry::load_mask(gpu, work.entries, place.index, work.count, group) };
         // It is the same for all lanes, which the compiler sees by way of a shuffle.
         let mask = gpu.warp_shuffle_idx(FULL_WARP, mask, 0, WARP);
-        gpu.barrier_sync(Self::FULL + place.stage * GROUPS + group, Self::AT_FULL);
+        gpu.barrier_sync(Self::FULL + place.stage * Self::WARPGROUPS + warpgroup, Self::AT_FULL);
         mask
     }
 

@@ -54,7 +54,7 @@ impl<
                 if SLOPES { Self::begin(work, (0, 1), 1..2) } else { Self::begin(work, (0, 0), 0..1) };
             let mut place = Place::first(warp);
             while place.step < Self::STEPS * work.count * work.heads {
-                let mask = Self::enter(work, &place);
+                let mask = Self::enter(work, &place, u32::from(SLOPES));
                 if SLOPES {
                     Self::add_slopes::<G, N>(work, &place, &terms, &mut sums);
                 } else {

@@ -253,14 +253,14 @@ impl<
     const WEIGHTS: u32 = Self::BITMAPS + Self::SLOTS * GROUPS * BITMAP_WORDS * 4;
     const WEIGHT_BYTES: u32 = if Self::DIVIDES { SCORES as u32 / Self::STEPS * WARPGROUP * 4 } else { 0 };
 
-    /// Barriers: of an empty stage, of one that is full for a group, of a warpgroup's own; and of weights that are written, and read.
+    /// Barriers: of an empty stage, of one that is full for a warpgroup, of a warpgroup's own; and of weights that are written, and read.
     const EMPTY: u32 = 1;
     const FULL: u32 = Self::EMPTY + STAGES;
-    const COPIED: u32 = Self::FULL + STAGES * GROUPS;
+    const COPIED: u32 = Self::FULL + STAGES * Self::WARPGROUPS;
     const WRITTEN: u32 = Self::COPIED + Self::WARPGROUPS;
     const READ: u32 = Self::WRITTEN + 1;
-    /// Threads at the barrier of a stage that is full, for each group; and that is empty.
-    const AT_FULL: u32 = Self::WARPGROUPS / GROUPS * WARPGROUP + T::PRODUCERS;
+    /// Threads at the barrier of a stage that is full, for each warpgroup; and that is empty.
+    const AT_FULL: u32 = WARPGROUP + T::PRODUCERS;
     const AT_EMPTY: u32 = Self::WARPGROUPS * WARPGROUP + T::PRODUCERS;
 
     /// Three warpgroups with two gradients each, two with such of `f32` or of long rows, and two or three that change scores, need more registers

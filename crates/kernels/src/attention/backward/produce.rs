@@ -174,14 +174,14 @@ impl<
         }
     }
 
-    /// Gives a stage to all groups, once the copies have landed.
+    /// Gives a stage to all warpgroups that multiply, once the copies have landed.
     #[inline(always)]
     fn fill_ends<G: Gpu>(gpu: G, stage: u32) {
         gpu.copy_async_commit();
         gpu.copy_async_wait::<0>();
         gpu.fence_async_proxy();
-        for group in 0..GROUPS {
-            gpu.barrier_arrive(Self::FULL + stage * GROUPS + group, Self::AT_FULL);
+        for warpgroup in 0..Self::WARPGROUPS {
+            gpu.barrier_arrive(Self::FULL + stage * Self::WARPGROUPS + warpgroup, Self::AT_FULL);
         }
     }
 
