@@ -41,10 +41,18 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("attention/rules/large", "2048 tokens, a window and global tokens, causal", |cx| {
             let global = Mask::global(2048, 2048, &[0, 900], &[0, 1, 900])?;
             let mask = Mask::sliding_window(2048, 300)?.or(&global)?.and(&Mask::causal(2048)?)?;
-            check(cx, mask, 64, heads(3))
+            check(cx, mask, 64, heads(8))
         })
         .effort(Effort::Gpu),
     );
+    cases.push(Case::new("attention/rules/turns", "tiles in reverse order beside the first", |cx| {
+        let mask = Mask::sliding_window(257, 3)?;
+        let problem = Problem::draw(mask.to_pattern()?, 8, 44, cx.seed).rounded::<f16>();
+        let smallest = Algorithm::WgmmaTile { queries: 64, dimension: 64 };
+        let has_it = cx.device.info().sm == 90;
+        let options = if has_it { heads(44).algorithm(smallest) } else { heads(44) };
+        check_as(cx, &mask, &problem, options, 1)
+    }));
     cases.push(Case::new("attention/rules/refusals", "what kernels by blocks do not take", refusals));
     cases
 }

@@ -57,7 +57,7 @@ pub trait WgmmaValue: DeviceValue {
     /// the second ones are.
     ///
     /// # Safety
-    /// See [`Gpu::warpgroup_mma_f16_columns`], for all parts.
+    /// See [`warpgroup_mma_f16_columns`](lacuna_gpu::Hopper::warpgroup_mma_f16_columns), for all parts.
     #[inline(always)]
     unsafe fn multiply<G: Gpu, const L: usize>(gpu: G, sums: &mut [f32; L], a: (u32, u32), b: (u32, u32)) {
         let mut add = |a, b| {
@@ -76,7 +76,7 @@ pub trait WgmmaValue: DeviceValue {
     /// The same of 16 weights and rows of V.
     ///
     /// # Safety
-    /// See [`Gpu::warpgroup_mma_f16_registers`], for all parts.
+    /// See [`warpgroup_mma_f16_registers`](lacuna_gpu::Hopper::warpgroup_mma_f16_registers), for all parts.
     #[inline(always)]
     unsafe fn multiply_weights<G: Gpu, const L: usize, const PANEL: u32>(
         gpu: G,

@@ -32,11 +32,11 @@ pub(super) fn choose(
     };
     let cost = |entry: &&'static Entry<Tile>| {
         let groups = entry.tile.block_rows / BLOCK;
-        let [shared, of_group] = match (is_by_warps(entry), owns_keys) {
-            (false, false) => ENTRY_OF_QUERIES,
-            (false, true) => ENTRY_OF_KEYS,
-            (true, false) => MMA_ENTRY_OF_QUERIES,
-            (true, true) => MMA_ENTRY_OF_KEYS,
+        let ([shared, of_group], of_longest) = match (is_by_warps(entry), owns_keys) {
+            (false, false) => (ENTRY_OF_QUERIES, 1.0),
+            (false, true) => (ENTRY_OF_KEYS, 1.0),
+            (true, false) => (MMA_ENTRY_OF_QUERIES, MMA_LONGEST_OF_QUERIES[groups as usize - 1]),
+            (true, true) => (MMA_ENTRY_OF_KEYS, MMA_LONGEST_OF_KEYS),
         };
         let TilingCounts { tiles, entries, longest } = blocks.tilings[groups as usize - 1];
         // Rows of 128 elements have twice the products, and `f32` three times.
@@ -49,7 +49,7 @@ pub(super) fn choose(
         let (heads, multiprocessors) = (heads.max(1) as f64, f64::from(problem.multiprocessors));
         let waves = (tiles as f64 * heads / multiprocessors).ceil();
         let alike = 2.0 * all / (tiles as f64).max(1.0) - longest;
-        all.max(longest.max(waves * alike) * multiprocessors / heads)
+        all.max((of_longest * longest).max(waves * alike) * multiprocessors / heads)
     };
     let mut legal: Vec<_> = entries::attention().iter().filter(fits).collect();
     legal.sort_by(|a, b| {
@@ -71,6 +71,10 @@ const TILE: f64 = 3000.0;
 /// The same of entries by warps, on an H200 (there, "Gradients by warps"): two groups wait for each other, and take more than twice as long as one.
 const MMA_ENTRY_OF_QUERIES: [f64; 2] = [-30.0, 1500.0];
 const MMA_ENTRY_OF_KEYS: [f64; 2] = [0.0, 2000.0];
+/// How many times these an entry of the longest tile takes, whose multiprocessor has two or three such thread blocks at once, if they are of one group
+/// (there, "Tiles by twos, and gradients of few tiles").
+const MMA_LONGEST_OF_QUERIES: [f64; 2] = [2.6, 1.15];
+const MMA_LONGEST_OF_KEYS: f64 = 2.0;
 
 #[cfg(test)]
 mod tests {
@@ -137,6 +141,17 @@ mod tests {
         assert_eq!(chosen(4096, 264, true), None);
         // More tiles of 64 keys than a grid has rows.
         assert_eq!(chosen(64 * 65_536, 128, true), None);
+    }
+
+    #[test]
+    fn few_tiles_go_by_warpgroups() {
+        for tokens in [1024, 2048] {
+            for value in [ValueType::F16, ValueType::F32] {
+                let chosen = |owns_keys| legal_of(value, (tokens, 64), (owns_keys, 90, false))[0];
+                assert!(chosen(false).ends_with("_wgmma_dq_l32_g2"), "{tokens} tokens: {}", chosen(false));
+                assert!(chosen(true).ends_with("_wgmma_dkv_l32_g2"), "{tokens} tokens: {}", chosen(true));
+            }
+        }
     }
 
     #[test]

@@ -157,15 +157,38 @@ impl MaskBlocks {
             tile_table: pointer(table),
             entries: pointer(entries),
             bitmaps: pointer(&self.lists.bitmaps),
+            reversed: reversed(entry.bounds.min_blocks, self.device().info().multiprocessors, [heads, tiles]),
             operands,
         };
         launch(stream, entry, [heads, tiles, 1], &args)
     }
 }
 
+/// Which tiles are taken in reverse order, as [`BlockArgs::reversed`] has them. Where a multiprocessor has two thread blocks at once,
+/// all get one of the longest tiles first, and then a second one: the shortest of these beside the longest of the first, so that each
+/// multiprocessor has about as much to do. What comes later goes where one has ended.
+fn reversed(at_once: u32, multiprocessors: u32, [heads, tiles]: [u32; 2]) -> [u32; 2] {
+    let first = if at_once == 2 { multiprocessors / heads } else { 0 };
+    [first, first.min(tiles.saturating_sub(first))]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_tiles_come_beside_long_ones() {
+        // 16 tiles of 8 heads are on 128 of 132 multiprocessors.
+        assert_eq!(reversed(2, 132, [8, 64]), [16, 16]);
+        assert_eq!(reversed(2, 132, [8, 20]), [16, 4]);
+        for [at_once, heads, tiles] in [[2, 8, 16], [2, 8, 3], [1, 8, 64], [0, 8, 64], [2, 133, 64]] {
+            assert_eq!(
+                reversed(at_once, 132, [heads, tiles])[1],
+                0,
+                "{at_once}, {heads} heads, {tiles} tiles"
+            );
+        }
+    }
 
     /// Records of tiles, and entries.
     type TileLists = (Vec<u32>, Vec<Vec<u32>>);
