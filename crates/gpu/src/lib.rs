@@ -14,6 +14,7 @@
 
 mod core_matrices;
 mod device;
+mod hopper;
 mod pointer;
 mod real;
 mod scalar;
@@ -24,6 +25,7 @@ mod ptx;
 
 pub use core_matrices::CoreMatrices;
 pub use device::{FULL_WARP, Gpu, WARP};
+pub use hopper::Hopper;
 pub use pointer::{GlobalMut, GlobalPtr, SharedPtr};
 #[cfg(target_arch = "nvptx64")]
 pub use ptx::{Ptx, instructions};

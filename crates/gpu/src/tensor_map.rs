@@ -2,7 +2,7 @@
 
 /// Three dimensions of a tensor of 16-bit elements in global memory, and the boxes in which it is copied: some columns of some rows of one
 /// matrix. In shared memory a row of a box follows the row before, and its 16-byte pieces are swizzled as those of the panels of
-/// [`warpgroup_mma_f16`](crate::Gpu::warpgroup_mma_f16): a row has 64 or 128 bytes.
+/// [`warpgroup_mma_f16`](crate::Hopper::warpgroup_mma_f16): a row has 64 or 128 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tensor {
     /// Where the first element lies; a multiple of 16.

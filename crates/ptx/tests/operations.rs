@@ -351,19 +351,23 @@ fn ptxas_takes_every_operation() {
 }
 
 #[test]
-fn the_kernels_use_every_method_of_the_trait() {
-    let device = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/src/device.rs");
-    let device = fs::read_to_string(device).unwrap();
+fn the_kernels_use_every_method_of_the_traits() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/src");
+    let traits: String =
+        ["device.rs", "hopper.rs"].map(|file| fs::read_to_string(source.join(file)).unwrap()).concat();
     let mut kernels = String::new();
     for file in fs::read_dir(operations().join("src")).unwrap() {
         kernels += &fs::read_to_string(file.unwrap().path()).unwrap();
     }
-    let methods: Vec<_> = device
+    let methods: Vec<_> = traits
         .lines()
         .filter_map(|line| line.trim_start().trim_start_matches("unsafe ").strip_prefix("fn "))
         .map(|line| line.split(['(', '<']).next().unwrap())
         .collect();
-    assert!(methods.contains(&"load") && methods.contains(&"rcp_approx"), "{methods:?}");
+    assert!(
+        methods.contains(&"load") && methods.contains(&"rcp_approx") && methods.contains(&"bulk_wait"),
+        "{methods:?}"
+    );
     for method in methods {
         // Atomics on the two memories share their code: there a method is a name in a list.
         let uses = [format!("gpu.{method}("), format!("gpu.{method}::<"), format!(", {method}")];

@@ -27,7 +27,7 @@ pub(super) unsafe fn prefetch(map: u64) {
 /// Makes the barrier, of one arrival, and shows it to the copies.
 ///
 /// # Safety
-/// See [`Gpu::bulk_barrier_init`](crate::Gpu::bulk_barrier_init).
+/// See [`bulk_barrier_init`](crate::Hopper::bulk_barrier_init).
 #[inline(always)]
 pub(super) unsafe fn init(barrier: u32) {
     // SAFETY: passed on to the caller.
@@ -48,7 +48,7 @@ pub(super) unsafe fn init(barrier: u32) {
 /// Arrives there, and expects so many bytes.
 ///
 /// # Safety
-/// See [`Gpu::bulk_expect`](crate::Gpu::bulk_expect).
+/// See [`bulk_expect`](crate::Hopper::bulk_expect).
 #[inline(always)]
 pub(super) unsafe fn expect(barrier: u32, bytes: u32) {
     // SAFETY: passed on to the caller.
@@ -67,7 +67,7 @@ pub(super) unsafe fn expect(barrier: u32, bytes: u32) {
 /// Starts a copy by the map at that address.
 ///
 /// # Safety
-/// See [`Gpu::bulk_copy`](crate::Gpu::bulk_copy).
+/// See [`bulk_copy`](crate::Hopper::bulk_copy).
 #[inline(always)]
 pub(super) unsafe fn copy(to: u32, map: u64, [column, row, matrix]: [u32; 3], barrier: u32) {
     // SAFETY: passed on to the caller.
@@ -88,7 +88,7 @@ pub(super) unsafe fn copy(to: u32, map: u64, [column, row, matrix]: [u32; 3], ba
 /// Waits until the barrier's phase of this parity is over. Lanes go on together, as a vote tells ptxas.
 ///
 /// # Safety
-/// See [`Gpu::bulk_wait`](crate::Gpu::bulk_wait).
+/// See [`bulk_wait`](crate::Hopper::bulk_wait).
 #[inline(always)]
 pub(super) unsafe fn wait(barrier: u32, parity: u32) {
     loop {

@@ -1,10 +1,11 @@
-//! `Gpu` on an NVIDIA GPU: each method is one instruction.
+//! `Gpu` and `Hopper` on an NVIDIA GPU: each method is one instruction.
 //!
 //! Operations at which threads converge go through LLVM's intrinsics, which carry the `convergent` mark; inline
 //! assembly does not, and a barrier written in it may be copied into one arm of a branch. LLVM has none for warpgroups'
 //! products and registers, nor are bulk copies marked: callers keep these under conditions that a whole warpgroup, or warp, shares. Memory operations are
 //! inline assembly, because that alone fixes their width and cache hints.
 mod bulk;
+mod hopper;
 mod intrinsics;
 #[macro_use]
 mod macros;
@@ -15,10 +16,7 @@ mod warpgroup;
 use core::arch::{asm, nvptx};
 
 use self::intrinsics as llvm;
-use crate::{
-    AtomicAdd, AtomicMax, AtomicOp, Bf16, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr,
-    TensorMap, Word,
-};
+use crate::{AtomicAdd, AtomicMax, AtomicOp, Bf16, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word};
 
 /// Instructions on shared memory by its address, for an implementation of [`Gpu`] that has another block of it than [`Ptx`].
 /// What takes no such address has the same instruction there as here, and `Ptx`'s methods give it.
@@ -112,21 +110,6 @@ impl Gpu for Ptx {
         unsafe { llvm::barrier_arrive(id, threads) }
     }
     #[inline(always)]
-    fn cluster_arrive(self) {
-        // SAFETY: the trait's contract brings every thread of the cluster here, in whole warps.
-        unsafe { llvm::cluster_arrive() }
-    }
-    #[inline(always)]
-    fn cluster_arrive_relaxed(self) {
-        // SAFETY: as for `cluster_arrive`.
-        unsafe { llvm::cluster_arrive_relaxed() }
-    }
-    #[inline(always)]
-    fn cluster_wait(self) {
-        // SAFETY: as for `cluster_arrive`.
-        unsafe { llvm::cluster_wait() }
-    }
-    #[inline(always)]
     fn sync_warp(self, mask: u32) {
         // SAFETY: the trait's contract brings every lane of the mask here.
         unsafe { llvm::barrier_warp(mask) }
@@ -196,15 +179,6 @@ impl Gpu for Ptx {
     }
 
     #[inline(always)]
-    unsafe fn cluster_store<T: Scalar, const N: usize>(self, block: u32, to: SharedPtr<T>, value: [T; N]) {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            let to = memory::cluster_address(memory::shared_address(to.offset()), block);
-            memory::cluster_store(to, value);
-        }
-    }
-
-    #[inline(always)]
     fn grid_dependency_wait(self) {
         // SAFETY: has no precondition. Nothing may be moved before it, which is said by leaving `nomem` out.
         #[cfg(lacuna_sm = "90")]
@@ -250,33 +224,6 @@ impl Gpu for Ptx {
     fn copy_async_wait<const PENDING: u32>(self) {
         // SAFETY: has no precondition.
         unsafe { asm!("cp.async.wait_group {};", const PENDING, options(nostack)) }
-    }
-
-    #[inline(always)]
-    fn bulk_prefetch(self, map: &TensorMap) {
-        // SAFETY: a hint, of a kernel's parameter.
-        unsafe { bulk::prefetch(map.address()) }
-    }
-    #[inline(always)]
-    unsafe fn bulk_barrier_init(self, barrier: SharedPtr<u64>) {
-        // SAFETY: passed on to the caller.
-        unsafe { bulk::init(memory::shared_address(barrier.offset())) }
-    }
-    #[inline(always)]
-    unsafe fn bulk_expect(self, barrier: SharedPtr<u64>, bytes: u32) {
-        // SAFETY: passed on to the caller.
-        unsafe { bulk::expect(memory::shared_address(barrier.offset()), bytes) }
-    }
-    #[inline(always)]
-    unsafe fn bulk_copy(self, to: SharedPtr<u16>, map: &TensorMap, at: [u32; 3], barrier: SharedPtr<u64>) {
-        let [to, barrier] = [to.offset(), barrier.offset()].map(memory::shared_address);
-        // SAFETY: passed on to the caller.
-        unsafe { bulk::copy(to, map.address(), at, barrier) }
-    }
-    #[inline(always)]
-    unsafe fn bulk_wait(self, barrier: SharedPtr<u64>, turn: u32) {
-        // SAFETY: passed on to the caller.
-        unsafe { bulk::wait(memory::shared_address(barrier.offset()), turn & 1) }
     }
 
     atomics! {
@@ -403,51 +350,5 @@ impl Gpu for Ptx {
                 matrix::load_matrices(address)
             }
         }
-    }
-
-    #[inline(always)]
-    fn fence_async_proxy(self) {
-        // SAFETY: has no precondition.
-        unsafe { asm!("fence.proxy.async.shared::cta;", options(nostack)) }
-    }
-    #[inline(always)]
-    fn warpgroup_arrive(self) {
-        // SAFETY: the trait's contract puts the whole warpgroup here.
-        unsafe { asm!("wgmma.fence.sync.aligned;", options(nostack)) }
-    }
-    warpgroup_products! {
-        warpgroup_mma_f16, warpgroup_mma_f16_cores, warpgroup_mma_f16_columns, warpgroup_mma_f16_registers:
-            mma_f16, mma_f16_cores, mma_f16_columns, mma_f16_registers;
-        warpgroup_mma_bf16, warpgroup_mma_bf16_cores, warpgroup_mma_bf16_columns, warpgroup_mma_bf16_registers:
-            mma_bf16, mma_bf16_cores, mma_bf16_columns, mma_bf16_registers;
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_tf32_registers<const L: usize>(
-        self,
-        sums: &mut [f32; L],
-        a: [f32; 4],
-        b: SharedPtr<f32>,
-    ) {
-        // SAFETY: passed on to the caller.
-        unsafe { warpgroup::mma_tf32_registers(sums, a, memory::shared_address(b.offset())) };
-    }
-    #[inline(always)]
-    fn warpgroup_give_registers<const N: u32>(self) {
-        // SAFETY: the trait's contract puts the whole warpgroup here.
-        unsafe { asm!("setmaxnreg.dec.sync.aligned.u32 {0};", const N, options(nostack)) }
-    }
-    #[inline(always)]
-    fn warpgroup_take_registers<const N: u32>(self) {
-        // SAFETY: as above.
-        unsafe { asm!("setmaxnreg.inc.sync.aligned.u32 {0};", const N, options(nostack)) }
-    }
-    #[inline(always)]
-    fn warpgroup_commit(self) {
-        // SAFETY: the trait's contract puts the whole warpgroup here.
-        unsafe { asm!("wgmma.commit_group.sync.aligned;", options(nostack)) }
-    }
-    #[inline(always)]
-    fn warpgroup_wait<const PENDING: u32, const L: usize>(self, sums: &mut [f32; L]) {
-        warpgroup::wait::<PENDING, L>(sums);
     }
 }

@@ -53,7 +53,7 @@ macro_rules! products {
         /// Starts `sums += A·B`; addresses are shared-window addresses.
         ///
         /// # Safety
-        /// See `Gpu::warpgroup_mma_f16`.
+        /// See `Hopper::warpgroup_mma_f16`.
         #[inline(always)]
         pub(super) unsafe fn $name<const L: usize, const PANEL: u32>(sums: &mut [f32; L], a: u32, b: u32) {
             // A has one panel, whose distance to the next does not matter.
@@ -64,7 +64,7 @@ macro_rules! products {
         /// Starts `sums += A·B`.
         ///
         /// # Safety
-        /// See `Gpu::warpgroup_mma_f16_cores`.
+        /// See `Hopper::warpgroup_mma_f16_cores`.
         #[inline(always)]
         pub(super) unsafe fn $cores_name<const L: usize>(
             sums: &mut [f32; L],
@@ -78,7 +78,7 @@ macro_rules! products {
         /// Starts `sums += A·B`; addresses are shared-window addresses.
         ///
         /// # Safety
-        /// See `Gpu::warpgroup_mma_f16_columns`.
+        /// See `Hopper::warpgroup_mma_f16_columns`.
         #[inline(always)]
         pub(super) unsafe fn $columns_name<const L: usize>(sums: &mut [f32; L], a: u32, b: u32) {
             // Each has one panel, whose distance to the next does not matter.
@@ -89,7 +89,7 @@ macro_rules! products {
         /// Starts `sums += A·B`; B's address is a shared-window address.
         ///
         /// # Safety
-        /// See `Gpu::warpgroup_mma_f16_registers`.
+        /// See `Hopper::warpgroup_mma_f16_registers`.
         #[inline(always)]
         pub(super) unsafe fn $registers_name<const L: usize, const PANEL: u32>(
             sums: &mut [f32; L],
@@ -109,7 +109,7 @@ products! {
 /// Starts `sums += A·B`; B's address is a shared-window address.
 ///
 /// # Safety
-/// See `Gpu::warpgroup_mma_tf32_registers`.
+/// See `Hopper::warpgroup_mma_tf32_registers`.
 #[inline(always)]
 pub(super) unsafe fn mma_tf32_registers<const L: usize>(sums: &mut [f32; L], a: [f32; 4], b: u32) {
     // B has one panel, whose distance to the next does not matter.

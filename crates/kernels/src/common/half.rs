@@ -11,7 +11,7 @@ pub trait HalfValue: DeviceValue {
     /// Two numbers, each rounded to the nearest, the first in the lower half.
     fn pack<G: Gpu>(gpu: G, low: f32, high: f32) -> u32;
 
-    /// Starts `sums += A·B` by a warpgroup: see [`Gpu::warpgroup_mma_f16`].
+    /// Starts `sums += A·B` by a warpgroup: see [`warpgroup_mma_f16`](lacuna_gpu::Hopper::warpgroup_mma_f16).
     ///
     /// # Safety
     /// See there.
@@ -22,7 +22,7 @@ pub trait HalfValue: DeviceValue {
         b: SharedPtr<u16>,
     );
 
-    /// The same with A and B in core matrices: see [`Gpu::warpgroup_mma_f16_cores`].
+    /// The same with A and B in core matrices: see [`warpgroup_mma_f16_cores`](lacuna_gpu::Hopper::warpgroup_mma_f16_cores).
     ///
     /// # Safety
     /// See there.
@@ -33,7 +33,7 @@ pub trait HalfValue: DeviceValue {
         b: CoreMatrices,
     );
 
-    /// The same with B column by column: see [`Gpu::warpgroup_mma_f16_columns`].
+    /// The same with B column by column: see [`warpgroup_mma_f16_columns`](lacuna_gpu::Hopper::warpgroup_mma_f16_columns).
     ///
     /// # Safety
     /// See there.
@@ -44,7 +44,7 @@ pub trait HalfValue: DeviceValue {
         b: SharedPtr<u16>,
     );
 
-    /// The same with A in registers: see [`Gpu::warpgroup_mma_f16_registers`].
+    /// The same with A in registers: see [`warpgroup_mma_f16_registers`](lacuna_gpu::Hopper::warpgroup_mma_f16_registers).
     ///
     /// # Safety
     /// See there.

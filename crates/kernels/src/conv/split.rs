@@ -27,7 +27,7 @@ pub trait MmaValue: DeviceValue {
     /// `A·B + C` of parts, by a warp: see [`Gpu::mma_f16`].
     fn mma<G: Gpu>(gpu: G, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
 
-    /// Starts `sums += A·B` of parts, by a warpgroup: see [`Gpu::warpgroup_mma_f16_cores`].
+    /// Starts `sums += A·B` of parts, by a warpgroup: see [`warpgroup_mma_f16_cores`](lacuna_gpu::Hopper::warpgroup_mma_f16_cores).
     ///
     /// # Safety
     /// See there.

@@ -1,5 +1,6 @@
-//! The thread handle, and its steps. [`device`] makes it a [`Gpu`](lacuna_gpu::Gpu).
+//! The thread handle, and its steps. [`device`] makes it a [`Gpu`](lacuna_gpu::Gpu), and [`hopper`] one of compute capability 9.0.
 mod device;
+mod hopper;
 
 use std::cell::RefCell;
 use std::mem;

@@ -19,7 +19,7 @@ mod shared;
 use cuda_std::warp::{warp_shuffle_down, warp_shuffle_idx, warp_shuffle_xor};
 use cuda_std::{GpuFloat, thread, warp};
 use lacuna_gpu::{
-    AtomicAdd, AtomicMax, Bf16, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, TensorMap, Word,
+    AtomicAdd, AtomicMax, Bf16, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word,
 };
 
 /// A thread on an NVIDIA GPU, by rust-cuda.
@@ -166,44 +166,6 @@ impl Gpu for RustCuda {
         unsafe { shared::store(to, value) }
     }
 
-    #[inline(always)]
-    fn cluster_arrive(self) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    fn cluster_arrive_relaxed(self) {
-        Self::cluster_arrive(self);
-    }
-    #[inline(always)]
-    fn cluster_wait(self) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn cluster_store<T: Scalar, const N: usize>(self, _: u32, _: SharedPtr<T>, _: [T; N]) {
-        lacking::warpgroups();
-    }
-
-    #[inline(always)]
-    fn bulk_prefetch(self, _: &TensorMap) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn bulk_barrier_init(self, _: SharedPtr<u64>) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn bulk_expect(self, _: SharedPtr<u64>, _: u32) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn bulk_copy(self, _: SharedPtr<u16>, _: &TensorMap, _: [u32; 3], _: SharedPtr<u64>) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn bulk_wait(self, _: SharedPtr<u64>, _: u32) {
-        lacking::warpgroups();
-    }
-
     /// Entries of this route do not wait by themselves, and are not launched early.
     #[inline(always)]
     fn grid_dependency_wait(self) {}
@@ -289,112 +251,6 @@ impl Gpu for RustCuda {
     unsafe fn shared_load_matrices<const TRANSPOSED: bool>(self, row: SharedPtr<u16>) -> [u32; 4] {
         // SAFETY: passed on to the caller.
         unsafe { shared::load_matrices::<TRANSPOSED>(row) }
-    }
-
-    #[inline(always)]
-    fn fence_async_proxy(self) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    fn warpgroup_arrive(self) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_f16<const L: usize, const PANEL: u32>(
-        self,
-        _: &mut [f32; L],
-        _: SharedPtr<u16>,
-        _: SharedPtr<u16>,
-    ) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
-        self,
-        _: &mut [f32; L],
-        _: SharedPtr<u16>,
-        _: SharedPtr<u16>,
-    ) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_f16_cores<const L: usize>(
-        self,
-        _: &mut [f32; L],
-        _: CoreMatrices,
-        _: CoreMatrices,
-    ) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
-        self,
-        _: &mut [f32; L],
-        _: CoreMatrices,
-        _: CoreMatrices,
-    ) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_f16_columns<const L: usize>(
-        self,
-        _: &mut [f32; L],
-        _: SharedPtr<u16>,
-        _: SharedPtr<u16>,
-    ) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_bf16_columns<const L: usize>(
-        self,
-        _: &mut [f32; L],
-        _: SharedPtr<u16>,
-        _: SharedPtr<u16>,
-    ) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_f16_registers<const L: usize, const PANEL: u32>(
-        self,
-        _: &mut [f32; L],
-        _: [u32; 4],
-        _: SharedPtr<u16>,
-    ) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_bf16_registers<const L: usize, const PANEL: u32>(
-        self,
-        _: &mut [f32; L],
-        _: [u32; 4],
-        _: SharedPtr<u16>,
-    ) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_tf32_registers<const L: usize>(
-        self,
-        _: &mut [f32; L],
-        _: [f32; 4],
-        _: SharedPtr<f32>,
-    ) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    fn warpgroup_give_registers<const N: u32>(self) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    fn warpgroup_take_registers<const N: u32>(self) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    fn warpgroup_commit(self) {
-        lacking::warpgroups();
-    }
-    #[inline(always)]
-    fn warpgroup_wait<const PENDING: u32, const L: usize>(self, _: &mut [f32; L]) {
-        lacking::warpgroups();
     }
 }
 

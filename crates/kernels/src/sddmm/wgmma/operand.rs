@@ -30,7 +30,7 @@ pub trait WgmmaOperand: Operand {
     /// many bytes further the second ones are.
     ///
     /// # Safety
-    /// See [`Gpu::warpgroup_mma_f16_columns`], for all parts.
+    /// See [`warpgroup_mma_f16_columns`](lacuna_gpu::Hopper::warpgroup_mma_f16_columns), for all parts.
     unsafe fn multiply<G: Gpu, const L: usize>(gpu: G, sums: &mut [f32; L], a: (u32, u32), b: (u32, u32));
 }
 
