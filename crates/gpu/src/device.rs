@@ -6,7 +6,7 @@ pub const WARP: u32 = 32;
 /// The mask that names every lane of a warp.
 pub const FULL_WARP: u32 = u32::MAX;
 
-/// One thread of a running kernel, and all that it may do outside its registers.
+/// One thread of a running kernel, and all that it may do outside its registers; what only compute capability 9.0 can is in [`Hopper`].
 ///
 /// Memory operations move `[T; N]` in one instruction: `N` is 1, 2, 4 or 8, at most 16 bytes in all, and the
 /// address is a multiple of that size. Lane masks name the lanes that take part; every named lane that has not

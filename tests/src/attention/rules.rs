@@ -45,14 +45,19 @@ pub(super) fn cases() -> Vec<Case> {
         })
         .effort(Effort::Gpu),
     );
-    cases.push(Case::new("attention/rules/turns", "tiles in reverse order beside the first", |cx| {
-        let mask = Mask::sliding_window(257, 3)?;
-        let problem = Problem::draw(mask.to_pattern()?, 8, 44, cx.seed).rounded::<f16>();
-        let smallest = Algorithm::WgmmaTile { queries: 64, dimension: 64 };
-        let has_it = cx.device.info().sm == 90;
-        let options = if has_it { heads(44).algorithm(smallest) } else { heads(44) };
-        check_as(cx, &mask, &problem, options, 1)
-    }));
+    cases.push(Case::new(
+        "attention/rules/order",
+        "second tiles of multiprocessors, in reverse order",
+        |cx| {
+            // Of 5 tiles of 64 queries and 44 heads, 132 multiprocessors take 3 first and 2 in reverse order.
+            let mask = Mask::sliding_window(257, 3)?;
+            let problem = Problem::draw(mask.to_pattern()?, 8, 44, cx.seed).rounded::<f16>();
+            let smallest = Algorithm::WgmmaTile { queries: 64, dimension: 64 };
+            let has_it = cx.device.info().sm == 90;
+            let options = if has_it { heads(44).algorithm(smallest) } else { heads(44) };
+            check_as(cx, &mask, &problem, options, 1)
+        },
+    ));
     cases.push(Case::new("attention/rules/refusals", "what kernels by blocks do not take", refusals));
     cases
 }

@@ -19,148 +19,50 @@ fn warpgroups() {
     unsafe { rust_cuda_has_no_products_of_warpgroups() }
 }
 
+/// Writes methods that are not there: their names, generic parameters, and the types of their arguments.
+macro_rules! lacking {
+    (unsafe: $($name:ident [$($generics:tt)*] ($($argument:ty),*);)*) => {$(
+        #[inline(always)]
+        unsafe fn $name<$($generics)*>(self $(, _: $argument)*) {
+            warpgroups();
+        }
+    )*};
+    ($($name:ident [$($generics:tt)*] ($($argument:ty),*);)*) => {$(
+        #[inline(always)]
+        fn $name<$($generics)*>(self $(, _: $argument)*) {
+            warpgroups();
+        }
+    )*};
+}
+
 impl Hopper for RustCuda {
-    #[inline(always)]
-    fn cluster_arrive(self) {
-        warpgroups();
+    lacking! {
+        cluster_arrive[]();
+        cluster_arrive_relaxed[]();
+        cluster_wait[]();
+        bulk_prefetch[](&TensorMap);
+        fence_async_proxy[]();
+        warpgroup_arrive[]();
+        warpgroup_give_registers[const N: u32]();
+        warpgroup_take_registers[const N: u32]();
+        warpgroup_commit[]();
+        warpgroup_wait[const PENDING: u32, const L: usize](&mut [f32; L]);
     }
-    #[inline(always)]
-    fn cluster_arrive_relaxed(self) {
-        Self::cluster_arrive(self);
-    }
-    #[inline(always)]
-    fn cluster_wait(self) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn cluster_store<T: Scalar, const N: usize>(self, _: u32, _: SharedPtr<T>, _: [T; N]) {
-        warpgroups();
-    }
-
-    #[inline(always)]
-    fn bulk_prefetch(self, _: &TensorMap) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn bulk_barrier_init(self, _: SharedPtr<u64>) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn bulk_expect(self, _: SharedPtr<u64>, _: u32) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn bulk_copy(self, _: SharedPtr<u16>, _: &TensorMap, _: [u32; 3], _: SharedPtr<u64>) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn bulk_wait(self, _: SharedPtr<u64>, _: u32) {
-        warpgroups();
-    }
-
-    #[inline(always)]
-    fn fence_async_proxy(self) {
-        warpgroups();
-    }
-    #[inline(always)]
-    fn warpgroup_arrive(self) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_f16<const L: usize, const PANEL: u32>(
-        self,
-        _: &mut [f32; L],
-        _: SharedPtr<u16>,
-        _: SharedPtr<u16>,
-    ) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
-        self,
-        _: &mut [f32; L],
-        _: SharedPtr<u16>,
-        _: SharedPtr<u16>,
-    ) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_f16_cores<const L: usize>(
-        self,
-        _: &mut [f32; L],
-        _: CoreMatrices,
-        _: CoreMatrices,
-    ) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
-        self,
-        _: &mut [f32; L],
-        _: CoreMatrices,
-        _: CoreMatrices,
-    ) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_f16_columns<const L: usize>(
-        self,
-        _: &mut [f32; L],
-        _: SharedPtr<u16>,
-        _: SharedPtr<u16>,
-    ) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_bf16_columns<const L: usize>(
-        self,
-        _: &mut [f32; L],
-        _: SharedPtr<u16>,
-        _: SharedPtr<u16>,
-    ) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_f16_registers<const L: usize, const PANEL: u32>(
-        self,
-        _: &mut [f32; L],
-        _: [u32; 4],
-        _: SharedPtr<u16>,
-    ) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_bf16_registers<const L: usize, const PANEL: u32>(
-        self,
-        _: &mut [f32; L],
-        _: [u32; 4],
-        _: SharedPtr<u16>,
-    ) {
-        warpgroups();
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_tf32_registers<const L: usize>(
-        self,
-        _: &mut [f32; L],
-        _: [f32; 4],
-        _: SharedPtr<f32>,
-    ) {
-        warpgroups();
-    }
-    #[inline(always)]
-    fn warpgroup_give_registers<const N: u32>(self) {
-        warpgroups();
-    }
-    #[inline(always)]
-    fn warpgroup_take_registers<const N: u32>(self) {
-        warpgroups();
-    }
-    #[inline(always)]
-    fn warpgroup_commit(self) {
-        warpgroups();
-    }
-    #[inline(always)]
-    fn warpgroup_wait<const PENDING: u32, const L: usize>(self, _: &mut [f32; L]) {
-        warpgroups();
+    lacking! {
+        unsafe:
+        cluster_store[T: Scalar, const N: usize](u32, SharedPtr<T>, [T; N]);
+        bulk_barrier_init[](SharedPtr<u64>);
+        bulk_expect[](SharedPtr<u64>, u32);
+        bulk_copy[](SharedPtr<u16>, &TensorMap, [u32; 3], SharedPtr<u64>);
+        bulk_wait[](SharedPtr<u64>, u32);
+        warpgroup_mma_f16[const L: usize, const PANEL: u32](&mut [f32; L], SharedPtr<u16>, SharedPtr<u16>);
+        warpgroup_mma_bf16[const L: usize, const PANEL: u32](&mut [f32; L], SharedPtr<u16>, SharedPtr<u16>);
+        warpgroup_mma_f16_cores[const L: usize](&mut [f32; L], CoreMatrices, CoreMatrices);
+        warpgroup_mma_bf16_cores[const L: usize](&mut [f32; L], CoreMatrices, CoreMatrices);
+        warpgroup_mma_f16_columns[const L: usize](&mut [f32; L], SharedPtr<u16>, SharedPtr<u16>);
+        warpgroup_mma_bf16_columns[const L: usize](&mut [f32; L], SharedPtr<u16>, SharedPtr<u16>);
+        warpgroup_mma_f16_registers[const L: usize, const PANEL: u32](&mut [f32; L], [u32; 4], SharedPtr<u16>);
+        warpgroup_mma_bf16_registers[const L: usize, const PANEL: u32](&mut [f32; L], [u32; 4], SharedPtr<u16>);
+        warpgroup_mma_tf32_registers[const L: usize](&mut [f32; L], [f32; 4], SharedPtr<f32>);
     }
 }

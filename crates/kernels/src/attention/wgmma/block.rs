@@ -144,7 +144,7 @@ pub struct BlockArgs<O> {
     pub entries: GlobalPtr<u32>,
     /// Bitmaps of [`BITMAP_WORDS`] words.
     pub bitmaps: GlobalPtr<u32>,
-    /// Records of the table that are taken in reverse order: the first of them, and how many.
+    /// Tiles whose records are taken in reverse order: the first of them, and how many.
     pub reversed: [u32; 2],
     /// What is multiplied.
     pub operands: O,
@@ -164,14 +164,14 @@ impl<O> BlockArgs<O> {
     /// The tile of this thread block.
     ///
     /// # Safety
-    /// The table is live, and has a record for each tile of the grid.
+    /// The table is live, and has a record for each tile of the grid; the reversed ones are among these.
     #[inline(always)]
     pub(in super::super) unsafe fn tile<G: Gpu>(&self, gpu: G) -> BlockTile {
         let [first, count] = self.reversed;
         let index = gpu.block_idx_y();
         let place = index.wrapping_sub(first);
         let index = if place < count { first + count - 1 - place } else { index };
-        // SAFETY: as promised by the caller; those in reverse order are among those of the grid.
+        // SAFETY: as promised by the caller.
         let record = unsafe { RowRecord::load(gpu, self.tile_table, index as usize) };
         BlockTile {
             first: record.row,

@@ -71,8 +71,8 @@ const TILE: f64 = 3000.0;
 /// The same of entries by warps, on an H200 (there, "Gradients by warps"): two groups wait for each other, and take more than twice as long as one.
 const MMA_ENTRY_OF_QUERIES: [f64; 2] = [-30.0, 1500.0];
 const MMA_ENTRY_OF_KEYS: [f64; 2] = [0.0, 2000.0];
-/// How many times these an entry of the longest tile takes, whose multiprocessor has two or three such thread blocks at once, if they are of one group
-/// (there, "Tiles by twos, and gradients of few tiles").
+/// How many times as long an entry of the longest tile takes, for Q by tiles of one group and of two: thread blocks of one group share a
+/// multiprocessor, by twos or threes (there, "Two tiles a multiprocessor, and gradients of few tiles").
 const MMA_LONGEST_OF_QUERIES: [f64; 2] = [2.6, 1.15];
 const MMA_LONGEST_OF_KEYS: f64 = 2.0;
 

@@ -165,8 +165,8 @@ impl MaskBlocks {
 }
 
 /// Which tiles are taken in reverse order, as [`BlockArgs::reversed`] has them. Where a multiprocessor has two thread blocks at once,
-/// all get one of the longest tiles first, and then a second one: the shortest of these beside the longest of the first, so that each
-/// multiprocessor has about as much to do. What comes later goes where one has ended.
+/// each gets one of the longest tiles first, and then a second one. Of these second ones the shortest is to come beside the longest
+/// first one, so that all multiprocessors have about as much to do. Later tiles go where a thread block has ended.
 fn reversed(at_once: u32, multiprocessors: u32, [heads, tiles]: [u32; 2]) -> [u32; 2] {
     let first = if at_once == 2 { multiprocessors / heads } else { 0 };
     [first, first.min(tiles.saturating_sub(first))]
