@@ -96,18 +96,22 @@ macro_rules! attention {
             // Gradients, of Q, and of K and V: [half the elements of a row, likewise of a part, parts, groups of 64 rows, stages]
             #[cfg(lacuna_sm = "90")]
             backward [f32] {
-                [q false 32 32 1 2 3] [q false 64 64 1 1 2] [q false 128 64 2 1 1]
-                [kv true 32 32 1 2 3] [kv true 64 64 1 1 2] [kv true 128 64 2 1 1]
-                [modified q false 32 32 1 2 3] [modified q false 64 64 1 1 2] [modified q false 128 64 2 1 1]
-                [modified kv true 32 32 1 2 3] [modified kv true 64 64 1 1 2] [modified kv true 128 64 2 1 1]
+                [q false 32 32 1 2 3] [q false 32 32 1 1 2] [q false 64 64 1 1 2] [q false 128 64 2 1 1]
+                [kv true 32 32 1 2 3] [kv true 32 32 1 1 2] [kv true 64 64 1 1 2] [kv true 128 64 2 1 1]
+                [modified q false 32 32 1 2 3] [modified q false 32 32 1 1 2]
+                [modified q false 64 64 1 1 2] [modified q false 128 64 2 1 1]
+                [modified kv true 32 32 1 2 3] [modified kv true 32 32 1 1 2]
+                [modified kv true 64 64 1 1 2] [modified kv true 128 64 2 1 1]
             }
             #[cfg(lacuna_sm = "90")]
             backward [f16 bf16] {
-                [q false 32 32 1 3 3] [q false 32 32 1 2 4] [q false 64 64 1 2 3] [q false 128 64 2 1 2]
-                [kv true 32 32 1 3 3] [kv true 32 32 1 2 4] [kv true 64 64 1 1 3] [kv true 128 64 2 1 2]
-                [modified q false 32 32 1 3 3] [modified q false 32 32 1 2 4]
+                [q false 32 32 1 3 3] [q false 32 32 1 2 4] [q false 32 32 1 1 4]
+                [q false 64 64 1 2 3] [q false 128 64 2 1 2]
+                [kv true 32 32 1 3 3] [kv true 32 32 1 2 4] [kv true 32 32 1 1 4]
+                [kv true 64 64 1 1 3] [kv true 128 64 2 1 2]
+                [modified q false 32 32 1 3 3] [modified q false 32 32 1 2 4] [modified q false 32 32 1 1 4]
                 [modified q false 64 64 1 2 3] [modified q false 128 64 2 1 2]
-                [modified kv true 32 32 1 3 3] [modified kv true 32 32 1 2 4]
+                [modified kv true 32 32 1 3 3] [modified kv true 32 32 1 2 4] [modified kv true 32 32 1 1 2]
                 [modified kv true 64 64 1 1 3] [modified kv true 128 64 2 1 2]
             }
         }

@@ -24,7 +24,7 @@ pub(super) fn unseen<T: Number>(cx: &Context<'_>, dim: usize) -> Result<f64> {
     let mut pass = Pass::new(cx, &problem, &plan)?;
     pass.d_o[120 * dim + 1] = T::from_f32(f32::NAN);
     let mut worst = 0.0_f64;
-    for names in kernels(&plan)? {
+    for names in kernels(&plan, dim)? {
         let (error, gradients) = pass.check(cx, &plan, names)?;
         worst = worst.max(error);
         let finite =
@@ -53,7 +53,7 @@ pub(super) fn unseen_of_groups(cx: &Context<'_>) -> Result<f64> {
     let plan = BlockAttention::<f16>::plan_with(&MaskBlocks::new(cx.device, &mask)?, dim, options)?;
     let pass = Pass::new(cx, &problem, &plan)?;
     let mut worst = 0.0_f64;
-    for names in kernels(&plan)? {
+    for names in kernels(&plan, dim)? {
         let (error, [d_q, d_k, d_v]) = pass.check(cx, &plan, names)?;
         worst = worst.max(error);
         let finite = |of: &[f16], row: usize| of[row * dim..][..dim].iter().all(|slope| slope.is_finite());

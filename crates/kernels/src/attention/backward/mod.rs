@@ -152,9 +152,10 @@ impl<
     const THREADS: u32 = Self::WARPGROUPS * WARPGROUP
         + if Self::EXCHANGES_REGISTERS || T::PARTS > 1 { WARPGROUP } else { STAGES * WARP };
     const SHARED_BYTES: u32 = Self::WEIGHTS + Self::WEIGHT_BYTES;
-    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::AT_ONCE };
     const MIN_SM: u32 = 90;
-    const LAUNCHES_DEPENDENTS: bool = true;
+    // Thread blocks of the next launch would come by twos where short tiles have ended, the longest first.
+    const LAUNCHES_DEPENDENTS: bool = Self::AT_ONCE == 1;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
@@ -164,7 +165,11 @@ impl<
         unsafe {
             let work = Work::of::<KEYS>(gpu, &args);
             if warp >= 4 * Self::WARPGROUPS {
-                if Self::EXCHANGES_REGISTERS && Self::HALVES && MODIFIES {
+                if Self::EXCHANGES_REGISTERS && Self::AT_ONCE == 2 && T::PARTS > 1 {
+                    gpu.warpgroup_give_registers::<72>();
+                } else if Self::EXCHANGES_REGISTERS && Self::AT_ONCE == 2 {
+                    gpu.warpgroup_give_registers::<40>();
+                } else if Self::EXCHANGES_REGISTERS && Self::HALVES && MODIFIES {
                     gpu.warpgroup_give_registers::<88>();
                 } else if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
                     gpu.warpgroup_give_registers::<120>();
@@ -186,7 +191,11 @@ impl<
                     Self::produce(&work, stage);
                 }
             } else {
-                if Self::EXCHANGES_REGISTERS && Self::HALVES && MODIFIES {
+                if Self::EXCHANGES_REGISTERS && Self::AT_ONCE == 2 && T::PARTS > 1 {
+                    gpu.warpgroup_take_registers::<184>();
+                } else if Self::EXCHANGES_REGISTERS && Self::AT_ONCE == 2 {
+                    gpu.warpgroup_take_registers::<216>();
+                } else if Self::EXCHANGES_REGISTERS && Self::HALVES && MODIFIES {
                     gpu.warpgroup_take_registers::<208>();
                 } else if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
                     gpu.warpgroup_take_registers::<192>();
@@ -219,10 +228,15 @@ impl<
     const MODIFIES: bool,
 > BackwardTiles<T, KEYS, L, PARTS, GROUPS, STAGES, MODIFIES>
 {
+    /// Thread blocks of a multiprocessor, at least: two where a lone warpgroup has few sums, so that one multiplies while the other makes weights.
+    const AT_ONCE: u32 = if Self::WARPGROUPS == 1 && L * PARTS == 32 { 2 } else { 1 };
     /// Whether two warpgroups divide the work on 64 rows.
     const DIVIDES: bool = KEYS && T::PARTS as usize * L * PARTS > 64;
     /// Warpgroups that multiply.
     const WARPGROUPS: u32 = if Self::DIVIDES { 2 } else { GROUPS };
+
+    /// Whether producers that split numbers have registers for one matrix ahead, and not for two.
+    const LOADS_LATE: bool = MODIFIES || Self::AT_ONCE == 2 && KEYS;
 
     /// Panels of a row, of each part of its numbers.
     const PANELS: u32 = (L * PARTS) as u32 / 32;
@@ -267,8 +281,9 @@ impl<
     /// than a thread of 12 or 16 warps can have: they get those of one warpgroup more, the producers, of which some may have no stage. Of
     /// 3 · 168 registers these have 40 and two have 232 each (24 and 240 where two divide the work), of 4 · 128 they have 32 and three have
     /// 160. Producers that split numbers have 120, and leave two 192; those that split half blocks and leave changed scores 208 have 88.
+    /// Of two thread blocks' 2 · 128 registers each, a lone warpgroup has 216, or 184 beside producers that split numbers.
     const EXCHANGES_REGISTERS: bool = match Self::WARPGROUPS {
-        1 => false,
+        1 => Self::AT_ONCE == 2 && (KEYS || MODIFIES) && (STAGES == 4 || T::PARTS > 1),
         2 => MODIFIES || Self::DIVIDES || KEYS && T::PARTS > 1,
         _ => MODIFIES || KEYS,
     };

@@ -105,12 +105,12 @@ impl<
                     let is_there = panel + 1 < panels || has_next;
                     let to = stage * Self::STREAMED_PAIR + panel * PANEL;
                     T::store::<G, PASSES>(gpu, &first, to, Self::STREAMED_PART);
-                    if MODIFIES {
+                    if Self::LOADS_LATE {
                         second = load(1, (here.0, &here.1, panel), true);
                     }
                     first = load(0, next, is_there);
                     T::store::<G, PASSES>(gpu, &second, to + Self::STREAMED, Self::STREAMED_PART);
-                    if !MODIFIES {
+                    if !Self::LOADS_LATE {
                         second = load(1, next, is_there);
                     }
                 }
