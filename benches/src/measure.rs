@@ -170,6 +170,8 @@ impl<P, O> Work<'_, P, O> {
             time_us,
             mask_us: None,
             backward_us: None,
+            backward_kernels: None,
+            other_backward_us: BTreeMap::new(),
             model_us: model::times(&launches),
             counts: model::counts(&launches),
             flops: (op.flops)(&size) as u64,

@@ -83,6 +83,13 @@ pub struct Record {
     /// Of attention by mask blocks and in three steps: the time of the gradients of Q, K and V; none on the simulator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward_us: Option<Timing>,
+    /// Of attention by mask blocks: the library's choice of kernels for the gradient of Q, and for those of K and V.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward_kernels: Option<[String; 2]>,
+    /// Where all kernels were asked for: the time of the gradients by each kernel that is not the library's choice, with that for the other
+    /// gradient.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other_backward_us: BTreeMap<String, Timing>,
     /// The modelled time by machine; none on a GPU. A model, never a measurement.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_us: BTreeMap<String, f64>,

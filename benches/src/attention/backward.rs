@@ -1,8 +1,11 @@
 //! How long the gradients of Q, K and V take: by blocks, and in three steps.
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use lacuna::attention::{Algorithm, BackwardOperands, BlockBackwardOperands, Mask, MaskBlocks, Operands};
+use lacuna::attention::{
+    Algorithm, BackwardOperands, BlockBackwardOperands, Mask, MaskBlocks, Operands, Options,
+};
 use lacuna::{AttentionSteps, BlockAttention, CsrMatrix, Index, SparseAttention};
 use lacuna_cases::{Number, Problem};
 
@@ -10,23 +13,37 @@ use super::operands::Host;
 use crate::session::Session;
 use crate::timing::{Timing, time_with};
 
-/// The time, where the plan is by blocks or in three steps; none on the simulator. The gradient of O is as Q.
-pub(super) fn time_of<T: Number, I: Index>(
+/// Times of a plan's gradients.
+pub(super) struct Times {
+    /// By the library's choice of kernels.
+    pub(super) chosen: Timing,
+    /// The names of these, of the gradient of Q, and of those of K and V; none in three steps.
+    pub(super) kernels: Option<[String; 2]>,
+    /// By each other kernel, with the library's choice for the other gradient.
+    pub(super) others: BTreeMap<String, Timing>,
+}
+
+/// The times, where the plan is by blocks or in three steps; none on the simulator. The gradient of O is as Q. Other kernels are timed where
+/// the plan is the library's choice, and all are asked for.
+pub(super) fn times<T: Number, I: Index>(
     session: &Session,
     problem: &Problem,
-    mask: &CsrMatrix<T, I>,
-    plan: &SparseAttention<T, I>,
+    (mask, plan): (&CsrMatrix<T, I>, &SparseAttention<T, I>),
     host: &Host<T>,
-) -> Result<Option<Timing>> {
+    is_chosen: bool,
+) -> Result<Option<Times>> {
     if session.device.is_simulator() {
         return Ok(None);
     }
     match plan.choice().map(|choice| choice.algorithm) {
         Some(algorithm @ (Algorithm::WgmmaTile { .. } | Algorithm::MmaTile { .. })) => {
-            by_blocks(session, problem, plan, algorithm, host)
+            by_blocks(session, problem, plan.options().algorithm(algorithm), host, is_chosen)
         }
         Some(_) => Ok(None),
-        None => in_steps(session, problem, mask, plan, host).map(Some),
+        None => {
+            let chosen = in_steps(session, problem, mask, plan, host)?;
+            Ok(Some(Times { chosen, kernels: None, others: BTreeMap::new() }))
+        }
     }
 }
 
@@ -62,17 +79,17 @@ fn in_steps<T: Number, I: Index>(
     })
 }
 
-fn by_blocks<T: Number, I: Index>(
+fn by_blocks<T: Number>(
     session: &Session,
     problem: &Problem,
-    plan: &SparseAttention<T, I>,
-    algorithm: Algorithm,
+    options: Options,
     host: &Host<T>,
-) -> Result<Option<Timing>> {
+    is_chosen: bool,
+) -> Result<Option<Times>> {
     let device = &session.device;
     let stream = device.stream()?;
     let mask = MaskBlocks::new(device, &Mask::from_pattern(Arc::clone(problem.sparse()?.pattern())))?;
-    let plan = BlockAttention::<T>::plan_with(&mask, problem.width, plan.options().algorithm(algorithm))?;
+    let plan = BlockAttention::<T>::plan_with(&mask, problem.width, options)?;
     let [q, k, v] = [&host.q, &host.k, &host.v].map(|operand| device.upload(operand));
     let (q, k, v) = (q?, k?, v?);
     let mut o = device.zeros(plan.output_len())?;
@@ -88,28 +105,41 @@ fn by_blocks<T: Number, I: Index>(
             alibi_slopes: None,
         },
     )?;
-    match plan.backward_kernels() {
-        Ok(kernels) if kernels.iter().all(|kernels| !kernels.is_empty()) => {}
-        Ok(_) | Err(lacuna::Error::NeedsPattern { .. }) => return Ok(None),
+    let [of_queries, of_keys] = match plan.backward_kernels() {
+        Ok(kernels) => kernels,
+        Err(lacuna::Error::NeedsPattern { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
-    }
-    let mut workspace = plan.workspace()?;
+    };
+    let (Some(&first), Some(&second)) = (of_queries.first(), of_keys.first()) else { return Ok(None) };
     let (mut d_q, mut d_k, mut d_v) =
         (device.zeros(q.len())?, device.zeros(k.len())?, device.zeros(v.len())?);
-    let timing = time_with(session.cold.as_ref(), &stream, session.samples, |stream| {
-        let operands = BlockBackwardOperands {
-            q: q.as_slice(),
-            k: k.as_slice(),
-            v: v.as_slice(),
-            o: o.as_slice(),
-            logsumexp: logsumexp.as_slice(),
-            alibi_slopes: None,
-            d_o: q.as_slice(),
-            d_q: d_q.as_slice_mut(),
-            d_k: d_k.as_slice_mut(),
-            d_v: d_v.as_slice_mut(),
-        };
-        Ok(plan.backward(stream, operands, &mut workspace)?)
-    })?;
-    Ok(Some(timing))
+    let mut time = |kernels: [&str; 2]| {
+        let mut workspace = plan.workspace_with(kernels)?;
+        time_with(session.cold.as_ref(), &stream, session.samples, |stream| {
+            let operands = BlockBackwardOperands {
+                q: q.as_slice(),
+                k: k.as_slice(),
+                v: v.as_slice(),
+                o: o.as_slice(),
+                logsumexp: logsumexp.as_slice(),
+                alibi_slopes: None,
+                d_o: q.as_slice(),
+                d_q: d_q.as_slice_mut(),
+                d_k: d_k.as_slice_mut(),
+                d_v: d_v.as_slice_mut(),
+            };
+            Ok(plan.backward(stream, operands, &mut workspace)?)
+        })
+    };
+    let chosen = time([first, second])?;
+    let mut others = BTreeMap::new();
+    if session.all_algorithms && is_chosen {
+        for kernel in &of_queries[1..] {
+            others.insert((*kernel).to_owned(), time([kernel, second])?);
+        }
+        for kernel in &of_keys[1..] {
+            others.insert((*kernel).to_owned(), time([first, kernel])?);
+        }
+    }
+    Ok(Some(Times { chosen, kernels: Some([first.into(), second.into()]), others }))
 }

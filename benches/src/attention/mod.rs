@@ -83,7 +83,11 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
         .measure(session, task, |peers, context, operands| peers::measure(peers, context, &host, operands))?;
     for (record, plan) in records.iter_mut().zip(&plans) {
         record.mask_us = mask::times(&session.device, problem, plan)?;
-        record.backward_us = backward::time_of(session, problem, &mask, plan, &host)?;
+        if let Some(times) = backward::times(session, problem, (&mask, plan), &host, record.chosen)? {
+            record.backward_us = Some(times.chosen);
+            record.backward_kernels = times.kernels;
+            record.other_backward_us = times.others;
+        }
     }
     Ok(records)
 }
