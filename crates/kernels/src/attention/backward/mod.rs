@@ -13,7 +13,8 @@
 //!
 //! Where two gradients of long rows are too much for a thread, two warpgroups divide the work on 64 keys: one makes P and dV, the other dS
 //! and dK, and P goes through shared memory. Of `f32` a number becomes two of bfloat16, and a product three, as forward; where rows of
-//! it are so long that 64 of what streams have no room, a step is half a block. [`BackwardMmaTiles`] are the same by warps.
+//! it are so long that 64 of what streams have no room, a step is half a block. A lone warpgroup with d up to 64 shares its multiprocessor with
+//! another thread block. [`BackwardMmaTiles`] are the same by warps.
 //!
 //! Source: Dao, *FlashAttention-2* (2023), algorithm 2, with a kernel for each side in place of its atomic additions, so that sums have
 //! one order.
@@ -152,10 +153,10 @@ impl<
     const THREADS: u32 = Self::WARPGROUPS * WARPGROUP
         + if Self::EXCHANGES_REGISTERS || T::PARTS > 1 { WARPGROUP } else { STAGES * WARP };
     const SHARED_BYTES: u32 = Self::WEIGHTS + Self::WEIGHT_BYTES;
-    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::AT_ONCE };
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::MIN_BLOCKS };
     const MIN_SM: u32 = 90;
-    // Thread blocks of the next launch would come by twos where short tiles have ended, the longest first.
-    const LAUNCHES_DEPENDENTS: bool = Self::AT_ONCE == 1;
+    // Else thread blocks of the next launch take the room of short tiles that have ended, and two of the longest tiles share a multiprocessor.
+    const LAUNCHES_DEPENDENTS: bool = Self::MIN_BLOCKS == 1;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
@@ -165,9 +166,9 @@ impl<
         unsafe {
             let work = Work::of::<KEYS>(gpu, &args);
             if warp >= 4 * Self::WARPGROUPS {
-                if Self::EXCHANGES_REGISTERS && Self::AT_ONCE == 2 && T::PARTS > 1 {
+                if Self::EXCHANGES_REGISTERS && Self::MIN_BLOCKS == 2 && T::PARTS > 1 {
                     gpu.warpgroup_give_registers::<72>();
-                } else if Self::EXCHANGES_REGISTERS && Self::AT_ONCE == 2 {
+                } else if Self::EXCHANGES_REGISTERS && Self::MIN_BLOCKS == 2 {
                     gpu.warpgroup_give_registers::<40>();
                 } else if Self::EXCHANGES_REGISTERS && Self::HALVES && MODIFIES {
                     gpu.warpgroup_give_registers::<88>();
@@ -191,9 +192,9 @@ impl<
                     Self::produce(&work, stage);
                 }
             } else {
-                if Self::EXCHANGES_REGISTERS && Self::AT_ONCE == 2 && T::PARTS > 1 {
+                if Self::EXCHANGES_REGISTERS && Self::MIN_BLOCKS == 2 && T::PARTS > 1 {
                     gpu.warpgroup_take_registers::<184>();
-                } else if Self::EXCHANGES_REGISTERS && Self::AT_ONCE == 2 {
+                } else if Self::EXCHANGES_REGISTERS && Self::MIN_BLOCKS == 2 {
                     gpu.warpgroup_take_registers::<216>();
                 } else if Self::EXCHANGES_REGISTERS && Self::HALVES && MODIFIES {
                     gpu.warpgroup_take_registers::<208>();
@@ -228,15 +229,12 @@ impl<
     const MODIFIES: bool,
 > BackwardTiles<T, KEYS, L, PARTS, GROUPS, STAGES, MODIFIES>
 {
-    /// Thread blocks of a multiprocessor, at least: two where a lone warpgroup has few sums, so that one multiplies while the other makes weights.
-    const AT_ONCE: u32 = if Self::WARPGROUPS == 1 && L * PARTS == 32 { 2 } else { 1 };
+    /// Thread blocks of a multiprocessor: two where a lone warpgroup has few sums, so that one multiplies while the other makes weights.
+    const MIN_BLOCKS: u32 = if Self::WARPGROUPS == 1 && L * PARTS == 32 { 2 } else { 1 };
     /// Whether two warpgroups divide the work on 64 rows.
     const DIVIDES: bool = KEYS && T::PARTS as usize * L * PARTS > 64;
     /// Warpgroups that multiply.
     const WARPGROUPS: u32 = if Self::DIVIDES { 2 } else { GROUPS };
-
-    /// Whether producers that split numbers have registers for one matrix ahead, and not for two.
-    const LOADS_LATE: bool = MODIFIES || Self::AT_ONCE == 2 && KEYS;
 
     /// Panels of a row, of each part of its numbers.
     const PANELS: u32 = (L * PARTS) as u32 / 32;
@@ -283,10 +281,14 @@ impl<
     /// 160. Producers that split numbers have 120, and leave two 192; those that split half blocks and leave changed scores 208 have 88.
     /// Of two thread blocks' 2 · 128 registers each, a lone warpgroup has 216, or 184 beside producers that split numbers.
     const EXCHANGES_REGISTERS: bool = match Self::WARPGROUPS {
-        1 => Self::AT_ONCE == 2 && (KEYS || MODIFIES) && (STAGES == 4 || T::PARTS > 1),
+        1 => Self::MIN_BLOCKS == 2 && (KEYS || MODIFIES) && (STAGES == 4 || T::PARTS > 1),
         2 => MODIFIES || Self::DIVIDES || KEYS && T::PARTS > 1,
         _ => MODIFIES || KEYS,
     };
+
+    /// Whether producers that split numbers load one matrix ahead, and not two: they have few registers beside changed scores, and in a kernel of K
+    /// and V of which a multiprocessor has two thread blocks.
+    const LOADS_LATE: bool = MODIFIES || Self::MIN_BLOCKS == 2 && KEYS;
 
     /// The slot of a step's terms and bitmaps.
     #[inline(always)]

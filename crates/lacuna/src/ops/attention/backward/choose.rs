@@ -34,8 +34,8 @@ pub(super) fn choose(
         let groups = entry.tile.block_rows / BLOCK;
         let at_once = entry.bounds.min_blocks.max(1);
         let ([shared, of_group], of_longest) = match (is_by_warps(entry), owns_keys, at_once) {
-            (false, false, 2) => (TWIN_ENTRY_OF_QUERIES, TWIN_LONGEST),
-            (false, true, 2) => (TWIN_ENTRY_OF_KEYS, TWIN_LONGEST),
+            (false, false, 2) => (ENTRY_OF_QUERIES_BY_TWO, LONGEST_BY_TWO),
+            (false, true, 2) => (ENTRY_OF_KEYS_BY_TWO, LONGEST_BY_TWO),
             (false, false, _) => (ENTRY_OF_QUERIES, 1.0),
             (false, true, _) => (ENTRY_OF_KEYS, 1.0),
             (true, false, _) => (MMA_ENTRY_OF_QUERIES, MMA_LONGEST_OF_QUERIES[groups as usize - 1]),
@@ -72,12 +72,12 @@ fn is_by_warps(entry: &Entry<Tile>) -> bool {
 const ENTRY_OF_QUERIES: [f64; 2] = [428.0, 575.0];
 const ENTRY_OF_KEYS: [f64; 2] = [738.0, 630.0];
 const TILE: f64 = 3000.0;
-/// The same of tiles of which a multiprocessor has two at once, and how many times its part of them an entry of the longest one takes, which comes
-/// to have the multiprocessor by itself. Set by hand, so that the fastest is chosen of what was measured on an H200 (there, "Tiles of 64 rows, by
-/// twos").
-const TWIN_ENTRY_OF_QUERIES: [f64; 2] = [0.0, 800.0];
-const TWIN_ENTRY_OF_KEYS: [f64; 2] = [0.0, 1080.0];
-const TWIN_LONGEST: f64 = 1.3;
+/// The same where a multiprocessor has two thread blocks. An entry of the longest tile takes `LONGEST_BY_TWO` times as long: in the end the tile
+/// has the multiprocessor to itself, but one warpgroup alone does not fill it. Set by hand, so that the fastest is chosen of what was measured on an
+/// H200 (there, "Tiles of 64 rows, by twos").
+const ENTRY_OF_QUERIES_BY_TWO: [f64; 2] = [0.0, 800.0];
+const ENTRY_OF_KEYS_BY_TWO: [f64; 2] = [0.0, 1080.0];
+const LONGEST_BY_TWO: f64 = 1.3;
 /// The same of entries by warps, on an H200 (there, "Gradients by warps"): two groups wait for each other, and take more than twice as long as one.
 const MMA_ENTRY_OF_QUERIES: [f64; 2] = [-30.0, 1500.0];
 const MMA_ENTRY_OF_KEYS: [f64; 2] = [0.0, 2000.0];
@@ -156,16 +156,16 @@ mod tests {
     #[test]
     fn few_tokens_have_small_tiles() {
         for value in [ValueType::F16, ValueType::F32] {
-            for (tokens, rows) in [(1024, 1), (2048, 1), (4096, 2)] {
+            for (tokens, groups) in [(1024, 1), (2048, 1), (4096, 2)] {
                 let chosen = |owns_keys| legal_of(value, (tokens, 64), (owns_keys, 90, false))[0];
                 assert_eq!(
                     chosen(false),
-                    format!("attention_{value}_wgmma_dq_l32_g{rows}"),
+                    format!("attention_{value}_wgmma_dq_l32_g{groups}"),
                     "{tokens} tokens"
                 );
                 assert_eq!(
                     chosen(true),
-                    format!("attention_{value}_wgmma_dkv_l32_g{rows}"),
+                    format!("attention_{value}_wgmma_dkv_l32_g{groups}"),
                     "{tokens} tokens"
                 );
             }
