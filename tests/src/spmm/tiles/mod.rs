@@ -30,21 +30,47 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
+/// Types of values that a case takes on the simulator. A GPU takes all.
+#[derive(Clone, Copy, PartialEq)]
+enum Types {
+    All,
+    /// `f32` in parts, and `f16`.
+    SplitAndF16,
+    /// `f32` cut to TF32, and `bf16`.
+    Tf32AndBf16,
+}
+
+impl Types {
+    /// Half of them: sizes that are side by side take the two halves in turn.
+    fn in_turn(turn: usize) -> Self {
+        if turn.is_multiple_of(2) { Self::SplitAndF16 } else { Self::Tf32AndBf16 }
+    }
+}
+
 /// A case that makes a problem from a seed and checks it on tensor cores.
-fn case(name: String, about: String, make: impl Fn(u64) -> Result<Problem> + Send + Sync + 'static) -> Case {
-    Case::new(format!("spmm/tiles/{name}"), about, move |cx| conform(cx, &make(cx.seed)?))
+fn case(
+    name: String,
+    about: String,
+    types: Types,
+    make: impl Fn(u64) -> Result<Problem> + Send + Sync + 'static,
+) -> Case {
+    Case::new(format!("spmm/tiles/{name}"), about, move |cx| conform(cx, types, &make(cx.seed)?))
 }
 
 /// Checks a problem by every algorithm on tensor cores that there is for its N, with `f32` in parts and cut to TF32,
 /// and with values rounded to 16 bits; gives the largest error over its bound.
-fn conform(cx: &Context<'_>, problem: &Problem) -> Result<f64> {
-    let worst = [
-        conform_as::<f32, u32>(cx, problem, Precision::Single),
-        conform_as::<f32, u16>(cx, problem, Precision::Tf32),
-        conform_as::<f16, u16>(cx, problem, Precision::Single),
-        conform_as::<bf16, u32>(cx, problem, Precision::Single),
-    ];
-    worst.into_iter().try_fold(0.0, |worst: f64, error| Ok(worst.max(error?)))
+fn conform(cx: &Context<'_>, types: Types, problem: &Problem) -> Result<f64> {
+    let types = if cx.device.is_simulator() { types } else { Types::All };
+    let mut worst = 0.0_f64;
+    if types != Types::Tf32AndBf16 {
+        worst = worst.max(conform_as::<f32, u32>(cx, problem, Precision::Single)?);
+        worst = worst.max(conform_as::<f16, u16>(cx, problem, Precision::Single)?);
+    }
+    if types != Types::SplitAndF16 {
+        worst = worst.max(conform_as::<f32, u16>(cx, problem, Precision::Tf32)?);
+        worst = worst.max(conform_as::<bf16, u32>(cx, problem, Precision::Single)?);
+    }
+    Ok(worst)
 }
 
 fn conform_as<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem, precision: Precision) -> Result<f64> {

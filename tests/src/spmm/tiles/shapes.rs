@@ -3,7 +3,7 @@ use anyhow::Result;
 use lacuna::matrix::generate;
 
 use super::super::problem::Problem;
-use super::case;
+use super::{Types, case};
 use crate::Case;
 use lacuna_cases::pattern::spread;
 
@@ -59,35 +59,38 @@ const PATTERNS: [Pattern; 7] = [
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for m in M {
-        cases.push(case(format!("m{m}"), format!("M = {m}, K = 200, N = 8"), move |seed| {
+    for (turn, m) in M.into_iter().enumerate() {
+        let about = format!("M = {m}, K = 200, N = 8");
+        cases.push(case(format!("m{m}"), about, Types::in_turn(turn), move |seed| {
             Problem::generated(generate::uniform(m, 200, 0.3, seed), 8, seed)
         }));
     }
-    for n in N {
-        cases.push(case(format!("n{n}"), format!("M = 9, K = 150, N = {n}"), move |seed| {
+    for (turn, n) in N.into_iter().enumerate() {
+        let about = format!("M = 9, K = 150, N = {n}");
+        cases.push(case(format!("n{n}"), about, Types::in_turn(turn), move |seed| {
             Problem::generated(generate::uniform(9, 150, 0.1, seed), n, seed)
         }));
     }
-    for k in K {
-        for (name, sparsity) in [("few", 0.9), ("many", 0.2)] {
+    for (turn, k) in K.into_iter().enumerate() {
+        for (other, (name, sparsity)) in [("few", 0.9), ("many", 0.2)].into_iter().enumerate() {
             let about = format!("M = 10, K = {k}, N = 16, zeros {sparsity}");
-            cases.push(case(format!("k{k}_{name}"), about, move |seed| {
+            cases.push(case(format!("k{k}_{name}"), about, Types::in_turn(turn + other), move |seed| {
                 Problem::generated(generate::uniform(10, k, sparsity, seed), 16, seed)
             }));
         }
     }
-    for k in STEPS {
-        cases.push(case(format!("k{k}"), format!("M = 10, K = {k}, N = 24, zeros 0.3"), move |seed| {
+    for (turn, k) in STEPS.into_iter().enumerate() {
+        let about = format!("M = 10, K = {k}, N = 24, zeros 0.3");
+        cases.push(case(format!("k{k}"), about, Types::in_turn(turn), move |seed| {
             Problem::generated(generate::uniform(10, k, 0.3, seed), 24, seed)
         }));
     }
     for (k, sparsity) in SPARSE {
         let about = format!("M = 12, K = {k}, N = 16, zeros {sparsity}");
-        cases.push(case(format!("k{k}_{sparsity}"), about, move |seed| {
+        cases.push(case(format!("k{k}_{sparsity}"), about, Types::All, move |seed| {
             Problem::generated(generate::uniform(12, k, sparsity, seed), 16, seed)
         }));
     }
-    cases.extend(PATTERNS.map(|(name, about, make)| case(name.into(), about.into(), make)));
+    cases.extend(PATTERNS.map(|(name, about, make)| case(name.into(), about.into(), Types::All, make)));
     cases
 }

@@ -2,7 +2,7 @@
 use anyhow::Result;
 
 use super::super::problem::Problem;
-use super::case;
+use super::{Types, case};
 use crate::Case;
 use lacuna_cases::pattern::spread;
 
@@ -139,7 +139,7 @@ const PART_ROWS: [u32; 2] = [44, 100];
 const PART_COLUMNS: [usize; 2] = [40, 100];
 
 pub(super) fn cases() -> Vec<Case> {
-    CASES.map(|(name, about, make)| case(name.into(), about.into(), make)).into()
+    CASES.map(|(name, about, make)| case(name.into(), about.into(), Types::All, make)).into()
 }
 
 /// Rows of 160 nonzeros and more, but one that is empty and one that is short. One row alone uses column [`UNIQUE`]; none
