@@ -260,6 +260,6 @@ mod tests {
 
     #[test]
     fn depthwise_layers_are_refused() {
-        assert!(read(&file("h100-depthwise.jsonl"), &[]).unwrap_err().is::<Usage>());
+        assert!(read(&file("h200-depthwise.jsonl"), &[]).unwrap_err().is::<Usage>());
     }
 }

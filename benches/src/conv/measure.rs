@@ -148,11 +148,7 @@ fn of_plan<T: Number>(
 
 /// The kernel's name, or cuDNN and its algorithm.
 fn algorithm_of<T: Number>(plan: &Conv<T>) -> String {
-    let entry = plan.choice().entry.name;
-    match plan.choice().algorithm {
-        Algorithm::DepthwiseStrips { tile: [rows, _] } => format!("{entry}_r{rows}"),
-        _ => plan.cudnn_algorithm().map_or(entry.into(), |name| format!("cudnn {name}")),
-    }
+    plan.cudnn_algorithm().map_or(plan.choice().entry.name.into(), |name| format!("cudnn {name}"))
 }
 
 /// What results of a layer are checked against: that of the first images, worked out once for each arithmetic.

@@ -117,10 +117,7 @@ impl<'c, T: Number> Subject<'c, T> {
         same_bits("once, and again", &first, &self.run(algorithm, layout, 0)?, columns)?;
         let is_of_layout = matches!(
             algorithm,
-            Algorithm::DepthwiseNhwc { .. }
-                | Algorithm::DepthwiseStrips { .. }
-                | Algorithm::DepthwiseNchw { .. }
-                | Algorithm::DepthwisePlanes
+            Algorithm::DepthwiseNhwc { .. } | Algorithm::DepthwiseNchw { .. } | Algorithm::DepthwisePlanes
         );
         let other = if layout == MapLayout::Nhwc { MapLayout::Nchw } else { MapLayout::Nhwc };
         let mut ways = vec![

@@ -21,7 +21,7 @@ const fn square(channels: usize, size: [usize; 2], filters: usize) -> Shape {
     Shape::new(channels, size, filters, [3, 3]).padding([1, 1])
 }
 
-const LAYERS: [Layer; 37] = [
+const LAYERS: [Layer; 38] = [
     ("pixel", "one pixel, one filter", square(1, [1, 1], 1), 0.0),
     ("tile", "a tile of each kernel, and channels for all warps", square(8, [7, 7], 64), 0.6),
     ("odd", "tiles that are cut on both sides, and a filter more than a group", square(5, [13, 9], 33), 0.5),
@@ -121,8 +121,8 @@ const LAYERS: [Layer; 37] = [
     ),
     (
         "depthwise_wide_stride",
-        "the same, every other pixel",
-        Shape::depthwise(3, [7, 136], [3, 3]).padding([1, 1]).strides([2, 2]),
+        "the same, every other pixel, and a last strip that shares rows with the one before",
+        Shape::depthwise(3, [9, 136], [3, 3]).padding([1, 1]).strides([2, 2]),
         0.4,
     ),
     (
@@ -139,7 +139,7 @@ const LAYERS: [Layer; 37] = [
     ),
     (
         "depthwise_planes",
-        "small planes, more than a warp has lanes, that are no whole vectors",
+        "small planes, more than two blocks have, that are no whole vectors",
         Shape::depthwise(35, [7, 7], [3, 3]).padding([1, 1]),
         0.4,
     ),
@@ -159,6 +159,12 @@ const LAYERS: [Layer; 37] = [
         "depthwise_unpadded",
         "padding that is not half of the taps",
         Shape::depthwise(8, [8, 12], [3, 3]).padding([2, 0]),
+        0.4,
+    ),
+    (
+        "depthwise_inner",
+        "no padding, every other pixel",
+        Shape::depthwise(6, [17, 10], [3, 3]).strides([2, 2]).batch(2),
         0.4,
     ),
     (
@@ -185,7 +191,7 @@ pub(crate) fn cases() -> Vec<Case> {
         conform(cx, &Maps::strange(square(16, [5, 5], 24).batch(3), cx.seed))
     });
     let depthwise = Case::new("conv/values/strange_depthwise", "the same, with a filter a channel", |cx| {
-        let shape = Shape::depthwise(8, [6, 12], [3, 3]).padding([1, 1]);
+        let shape = Shape::depthwise(8, [8, 12], [3, 3]).padding([1, 1]);
         conform(cx, &Maps::strange(shape, cx.seed))?;
         conform(cx, &Maps::strange(shape.strides([2, 2]), cx.seed))?;
         let planes = |side| Shape::depthwise(5, [side, side], [3, 3]).padding([1, 1]);

@@ -46,14 +46,17 @@ macro_rules! conv {
             #[cfg(lacuna_sm = "80")]
             pack_few_channels [f16 bf16] { {} }
             // [taps along a side, stride, output rows and columns of a thread].
-            depthwise_nchw [f32 f16 bf16] { [3 1 2 4] [3 1 2 2] [3 1 2 1] [3 2 2 2] [3 2 2 1] [5 1 2 2] [5 2 2 2] }
+            depthwise_nchw [f32 f16 bf16] { [3 1 4 4] [3 1 2 4] [3 1 2 2] [3 1 2 1] [3 2 4 2] [3 2 2 2] [3 2 2 1] [5 1 2 2] [5 2 2 2] }
             // [taps along a side, stride, output rows, columns and channels of a thread].
-            depthwise_nhwc [f32 f16 bf16] { [3 1 2 2 4] [3 2 1 1 4] }
-            // [taps along a side, stride, output columns and channels of a thread].
-            depthwise_strips [f32 f16 bf16] { [3 1 2 4] [3 2 1 4] }
+            depthwise_nhwc [f32] {
+                [3 1 7 4 1] [3 1 7 2 1] [3 1 4 2 1] [3 1 2 2 1] [3 2 7 1 1] [3 2 4 2 1] [3 2 2 2 1] [5 1 4 2 1] [5 2 4 1 1]
+            }
+            depthwise_nhwc [f16 bf16] {
+                [3 1 7 2 2] [3 1 4 2 2] [3 1 2 2 2] [3 2 7 1 2] [3 2 4 2 2] [3 2 2 2 2] [5 1 4 2 2] [5 2 4 1 2]
+            }
             // [taps along a side, stride, rows and columns of a plane, output rows of a thread, columns that it loads at once].
             #[cfg(lacuna_sm = "80")]
-            depthwise_planes [f32 f16 bf16] { [3 1 7 2 1] [3 1 14 2 2] [3 2 14 1 2] }
+            depthwise_planes [f32 f16 bf16] { [3 1 7 2 1] [3 1 14 4 2] [3 2 14 2 2] }
             // [taps along a side, stride, output rows of a thread].
             depthwise_column [f32 f16 bf16] { [3 1 4] [3 2 4] [5 1 4] [5 2 4] }
             any_depthwise [f32 f16 bf16] { {} }
@@ -142,12 +145,6 @@ macro_rules! conv {
         $crate::entry_part! { $part
             ["conv_", stringify!($value), "_depthwise_nhwc_", $r, "x", $r, "_s", $stride, "_t", $rows, "x", $columns, "_v", $v]
             $crate::conv::DepthwiseNhwc<$crate::list::value_of::$value, $r, $stride, $rows, $columns, $v>
-        }
-    };
-    ($part:ident depthwise_strips [] $value:ident [$r:literal $stride:literal $columns:literal $v:literal]) => {
-        $crate::entry_part! { $part
-            ["conv_", stringify!($value), "_depthwise_strips_", $r, "x", $r, "_s", $stride, "_c", $columns, "_v", $v]
-            $crate::conv::DepthwiseStrips<$crate::list::value_of::$value, $r, $stride, $columns, $v>
         }
     };
     ($part:ident depthwise_planes [] $value:ident [$r:literal $stride:literal $side:literal $rows:literal $v:literal]) => {

@@ -42,7 +42,7 @@ mod wgmma_pointwise;
 
 pub use depthwise::{
     AnyDepthwise, DepthwiseArgs, DepthwiseColumn, DepthwiseNchw, DepthwiseNhwc, DepthwisePlanes,
-    DepthwiseStrips,
+    PLANES_OF_BLOCK,
 };
 pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
 pub use few_channels::{FEW_CHANNELS, FEW_COLUMNS, FewChannelsConv};
@@ -171,17 +171,6 @@ pub enum Scheme {
         stride: u32,
         /// Output rows and columns of a thread.
         tile: [u32; 2],
-        /// Channels of a thread.
-        vector: u32,
-    },
-    /// [`DepthwiseStrips`].
-    DepthwiseStrips {
-        /// Taps of a filter along a side.
-        taps: u32,
-        /// Input pixels from one output pixel to the next.
-        stride: u32,
-        /// Output columns of a thread.
-        columns: u32,
         /// Channels of a thread.
         vector: u32,
     },

@@ -1,16 +1,25 @@
 //! Depthwise convolution of maps that lie as NHWC.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
+use lacuna_gpu::{GlobalPtr, Gpu, WARP};
 
-use super::{DepthwiseArgs, THREADS, add_product, inside};
+use super::{DepthwiseArgs, Results, THREADS, add_product};
 use crate::common::are_finite;
 use crate::conv::{Scheme, Tile};
-use crate::{Bounds, DeviceValue, Kernel, Map};
+use crate::{DeviceValue, Kernel};
 
-/// A thread has `V` channels, and of each `ROWS` × `COLUMNS` results; it goes through the rows of the input, each of which it loads
-/// once. The threads of a block have vectors of channels side by side, columns and rows (`lanes`), so that what they load beside their
-/// own columns and rows is in the L1 cache. Blocks are divided by groups of channels, columns, and rows.
+/// A thread has `V` channels, and of each a tile of `ROWS` × `COLUMNS` results, whose input it loads at once. Lanes of a warp have channels
+/// side by side: few a thread, so that tiles may be large, and each load is a row of 128 bytes.
+///
+/// ```text
+///        lane 0   lane 1   lane 2  …  channels         ┌─────────┐  input of a thread (ROWS = 7, COLUMNS = 2, R = 3):
+///       ┌────────┬────────┬────────┬──                 │ ○ ○ ○ ○ │  9 × 4 pixels. Of those at its edges (○) it tests
+///       │ 7 × 2  │ 7 × 2  │ 7 × 2  │                   │ ○ ● ● ○ │  whether they are in the map; the others are.
+///       └────────┴────────┴────────┴──                 │ ○ ● ● ○ │
+///                                                      └────…────┘
+/// ```
+/// Threads are divided by vectors of channels, tiles along a row, and along a column. The last tiles begin where they end with the map: what they
+/// share with those before is theirs. So a map has `ROWS` × `COLUMNS` results at least. It is padded by half of the taps, or less.
 #[derive(Debug)]
 pub struct DepthwiseNhwc<
     T,
@@ -22,14 +31,20 @@ pub struct DepthwiseNhwc<
 >(PhantomData<T>);
 
 /// Columns of a thread's window at most.
-const WINDOW: usize = 5;
+const WINDOW: usize = 7;
+/// Rows of a thread's window at most.
+const LINES: usize = 15;
+/// A thread's input.
+type Window<const V: usize> = [[[f32; V]; WINDOW]; LINES];
 
-/// A thread's input: the first pixel of its plane, its first row, and of each column the bytes to it, and whether it is inside.
-struct Window<T> {
-    plane: GlobalPtr<T>,
+/// A thread's place.
+struct Place {
+    image: u32,
+    channel: u32,
+    /// The first row of the result.
     row: u32,
-    columns: [u32; WINDOW],
-    are_inside: [bool; WINDOW],
+    /// The first column of the result.
+    column: u32,
 }
 
 impl<
@@ -45,8 +60,8 @@ impl<
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!((ROWS - 1) * STRIDE + R <= 4 && Self::COLUMNS_IN <= WINDOW, "rows are written out below");
-        assert!(matches!(V * size_of::<T>(), 8 | 16), "a thread loads 8 or 16 bytes");
+        assert!(R % 2 == 1 && Self::IN[0] <= LINES && Self::IN[1] <= WINDOW, "the window has so much");
+        assert!(V * size_of::<T>() <= 4, "32 lanes load 128 bytes at most");
         let scheme = Scheme::DepthwiseNhwc {
             taps: R as u32,
             stride: STRIDE as u32,
@@ -56,24 +71,24 @@ impl<
         Tile { scheme, value: T::TYPE }
     };
     const THREADS: u32 = THREADS;
-    /// So many registers that a row is on its way beside the taps and the sums, and no more.
-    const BOUNDS: Bounds =
-        Bounds { max_threads: THREADS, min_blocks: if ROWS * COLUMNS == 1 { 6 } else { 4 } };
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
-        let (block, thread) = (gpu.block_idx_x(), gpu.thread_idx_x());
-        let [group, columns, rows, image] = args.split(block);
-        let [of_channels, of_columns] = args.lanes;
-        let vector = (group << of_channels) + (thread & ((1 << of_channels) - 1));
-        let across = (columns << of_columns) + ((thread >> of_channels) & ((1 << of_columns) - 1));
-        let down = rows * (THREADS >> (of_channels + of_columns)) + (thread >> (of_channels + of_columns));
-        let (channel, row, column) = (vector * V as u32, down * ROWS as u32, across * COLUMNS as u32);
-        let map = &args.target.map;
+        let at = gpu.block_idx_x() * THREADS + gpu.thread_idx_x();
         let mut nonzeros = 0;
-        if channel < map.channels && row < map.height && column < map.width {
-            // SAFETY: the arguments describe maps and filters; these results are this thread's alone.
-            nonzeros = unsafe { Self::tile(gpu, &args, [image, channel], [row, column]) };
+        if at < args.count {
+            let [vector, across, down, image] = args.split(at);
+            let map = &args.target.map;
+            let [row, column] = [down * ROWS as u32, across * COLUMNS as u32];
+            let place = Place {
+                image,
+                channel: vector * V as u32,
+                row: u32::min(row, map.height - ROWS as u32),
+                column: u32::min(column, map.width - COLUMNS as u32),
+            };
+            let others = [row - place.row, column - place.column];
+            // SAFETY: the arguments describe maps and filters; results that are not others' are this thread's alone.
+            nonzeros = unsafe { Self::tile(gpu, &args, &place, others) };
         }
         // SAFETY: all threads come here.
         unsafe { args.target.count(gpu, nonzeros) };
@@ -89,128 +104,117 @@ impl<
     const V: usize,
 > DepthwiseNhwc<T, R, STRIDE, ROWS, COLUMNS, V>
 {
-    /// Columns of the input of a thread.
-    const COLUMNS_IN: usize = (COLUMNS - 1) * STRIDE + R;
+    /// Rows and columns of a thread's input.
+    const IN: [usize; 2] = [(ROWS - 1) * STRIDE + R, (COLUMNS - 1) * STRIDE + R];
+    /// Rows and columns at each edge of a thread's input that may lie outside of the map.
+    const EDGE: usize = R / 2;
 
-    /// Computes the results of a thread; gives how many are not zero.
+    /// Computes and writes the results of a thread; gives how many are not zero.
     ///
     /// # Safety
-    /// The image, the channels and the first pixel are there, and these results are nobody else's.
+    /// The place is there; its first rows and columns of results are others', the rest is nobody else's.
     #[inline(always)]
-    unsafe fn tile<G: Gpu>(
-        gpu: G,
-        args: &DepthwiseArgs<T>,
-        [image, channel]: [u32; 2],
-        [row, column]: [u32; 2],
-    ) -> u32 {
-        let map = &args.source.map;
-        let (taps, _) = args.taps(channel, (R * R) as u32);
-        let mut weights = [[[0.0_f32; V]; R]; R];
-        let (mut columns, mut are_inside) = ([0; WINDOW], [false; WINDOW]);
-        let first = [
-            (row * STRIDE as u32).wrapping_sub(args.source.padding[0]),
-            (column * STRIDE as u32).wrapping_sub(args.source.padding[1]),
-        ];
-        let mut s = 0;
-        while s < Self::COLUMNS_IN {
-            let (column, is_inside) = inside(first[1].wrapping_add(s as u32), map.width);
-            (columns[s], are_inside[s]) = (column * map.column_bytes, is_inside);
-            s += 1;
-        }
+    unsafe fn tile<G: Gpu>(gpu: G, args: &DepthwiseArgs<T>, place: &Place, others: [u32; 2]) -> u32 {
+        let at = [place.image, place.channel];
+        let map = &args.target.map;
         // SAFETY: as promised by the caller.
         unsafe {
-            for (r, weights) in weights.iter_mut().enumerate() {
-                for (s, weights) in weights.iter_mut().enumerate() {
-                    let tap: [T; V] = gpu.load_readonly(taps.add((r * R + s) * WARP as usize));
-                    *weights = tap.map(|tap| tap.to_f32(gpu));
-                }
+            let weights = Self::weights(gpu, args, place.channel);
+            let mut bias = [0.0; V];
+            for (v, bias) in bias.iter_mut().enumerate() {
+                *bias = args.bias(gpu, place.channel + v as u32);
             }
-            let plane = map.plane(args.source.input, image, channel);
-            let window = Window { plane, row: first[0], columns, are_inside };
-            let mut sums = Self::sums::<G, false>(gpu, map, &window, &weights);
-            if !are_finite(sums.as_flattened().as_flattened()) {
-                sums = Self::sums::<G, true>(gpu, map, &window, &weights);
-            }
-            let mut nonzeros = 0;
-            for (o, sums) in sums.iter().enumerate() {
-                for (c, sums) in sums.iter().enumerate() {
-                    if let Some(offset) = args.target.map.offset(row + o as u32, column + c as u32) {
-                        nonzeros += args.target.finish(gpu, [image, channel], offset, *sums);
-                    }
-                }
-            }
-            nonzeros
-        }
-    }
-
-    /// Loads the input, and gives the sums of a thread; without what is zero if `EXACT`.
-    ///
-    /// # Safety
-    /// The channels are there.
-    #[inline(always)]
-    unsafe fn sums<G: Gpu, const EXACT: bool>(
-        gpu: G,
-        map: &Map,
-        window: &Window<T>,
-        weights: &[[[f32; V]; R]; R],
-    ) -> [[[f32; V]; COLUMNS]; ROWS] {
-        let mut sums = [[[0.0; V]; COLUMNS]; ROWS];
-        // SAFETY: as promised by the caller. Rows are written out, as LLVM does not unroll so much.
-        unsafe {
-            Self::add_row::<G, EXACT, 0>(gpu, map, window, weights, &mut sums);
-            Self::add_row::<G, EXACT, 1>(gpu, map, window, weights, &mut sums);
-            Self::add_row::<G, EXACT, 2>(gpu, map, window, weights, &mut sums);
-            Self::add_row::<G, EXACT, 3>(gpu, map, window, weights, &mut sums);
-        }
-        sums
-    }
-
-    /// Adds row `Y` of a thread's input.
-    ///
-    /// # Safety
-    /// The channels are there.
-    #[inline(always)]
-    unsafe fn add_row<G: Gpu, const EXACT: bool, const Y: usize>(
-        gpu: G,
-        map: &Map,
-        window: &Window<T>,
-        weights: &[[[f32; V]; R]; R],
-        sums: &mut [[[f32; V]; COLUMNS]; ROWS],
-    ) {
-        if Y >= (ROWS - 1) * STRIDE + R {
-            return;
-        }
-        let (row, is_inside) = inside(window.row.wrapping_add(Y as u32), map.height);
-        let line = window.plane.add_bytes((row * map.row_bytes).into());
-        let mut values = [[0.0; V]; WINDOW];
-        let mut x = 0;
-        while x < Self::COLUMNS_IN {
-            let pixel = line.add_bytes(window.columns[x].into());
-            // SAFETY: as promised by the caller; the pixel is in the map. The second time other instructions load it: the compiler would
-            // keep the first's values in registers.
-            let loaded: [T; V] = unsafe {
-                if EXACT {
-                    gpu.load(GlobalMut::from_address(pixel.address()))
-                } else {
-                    gpu.load_readonly(pixel)
-                }
+            let window = Self::window(gpu, args, place);
+            let sums = if are_finite(weights.as_flattened().as_flattened()) {
+                Self::sums::<G, false>(gpu, &weights, bias, &window)
+            } else {
+                Self::sums::<G, true>(gpu, &weights, bias, &window)
             };
-            let is_inside = is_inside && window.are_inside[x];
-            values[x] = loaded.map(|value| if is_inside { value.to_f32(gpu) } else { 0.0 });
-            x += 1;
+            let offset = place.row * map.row_bytes + place.column * map.column_bytes;
+            args.finish(gpu, at, offset, others, sums)
         }
-        for o in 0..ROWS {
-            if Y >= o * STRIDE && Y - o * STRIDE < R {
-                for c in 0..COLUMNS {
+    }
+
+    /// The taps of a thread's channels.
+    ///
+    /// # Safety
+    /// The channels are there.
+    #[inline(always)]
+    unsafe fn weights<G: Gpu>(gpu: G, args: &DepthwiseArgs<T>, channel: u32) -> [[[f32; V]; R]; R] {
+        let (taps, _) = args.taps(channel, (R * R) as u32);
+        let mut weights = [[[0.0_f32; V]; R]; R];
+        for (r, weights) in weights.iter_mut().enumerate() {
+            for (s, weights) in weights.iter_mut().enumerate() {
+                // SAFETY: as promised by the caller.
+                let tap: [T; V] = unsafe { gpu.load_readonly(taps.add((r * R + s) * WARP as usize)) };
+                *weights = tap.map(|tap| tap.to_f32(gpu));
+            }
+        }
+        weights
+    }
+
+    /// Loads a thread's input; zeros outside.
+    ///
+    /// # Safety
+    /// The place is there.
+    #[inline(always)]
+    unsafe fn window<G: Gpu>(gpu: G, args: &DepthwiseArgs<T>, place: &Place) -> Window<V> {
+        let map = &args.source.map;
+        let row = (place.row * STRIDE as u32).wrapping_sub(args.source.padding[0]);
+        let column = (place.column * STRIDE as u32).wrapping_sub(args.source.padding[1]);
+        let is_edge = |number: usize, of: usize| number < Self::EDGE || number + Self::EDGE >= of;
+        let has_row = |y: usize| !is_edge(y, Self::IN[0]) || row.wrapping_add(y as u32) < map.height;
+        let has_column = |x: usize| !is_edge(x, Self::IN[1]) || column.wrapping_add(x as u32) < map.width;
+        // The first pixel of the input that is always there, and from it back to the first one.
+        let inner = [row.wrapping_add(Self::EDGE as u32), column.wrapping_add(Self::EDGE as u32)];
+        let inner = inner[0] * map.row_bytes + inner[1] * map.column_bytes;
+        let back = Self::EDGE as u64 * (u64::from(map.row_bytes) + u64::from(map.column_bytes));
+        let plane = map.plane(args.source.input, place.image, place.channel);
+        let mut line: GlobalPtr<T> = plane.add_bytes(inner.into()).add_bytes(back.wrapping_neg());
+        let mut window = [[[0.0; V]; WINDOW]; LINES];
+        let mut y = 0;
+        while y < Self::IN[0] {
+            let mut x = 0;
+            while x < Self::IN[1] {
+                let mut values = [T::default(); V];
+                if has_row(y) && has_column(x) {
+                    let pixel = line.add_bytes(x as u64 * u64::from(map.column_bytes));
+                    // SAFETY: as promised by the caller; the pixel is in the map.
+                    values = unsafe { gpu.load_readonly(pixel) };
+                }
+                window[y][x] = values.map(|value| value.to_f32(gpu));
+                x += 1;
+            }
+            line = line.add_bytes(map.row_bytes.into());
+            y += 1;
+        }
+        window
+    }
+
+    /// The sums of a thread, and the bias; without what is zero if `EXACT`.
+    #[inline(always)]
+    fn sums<G: Gpu, const EXACT: bool>(
+        gpu: G,
+        weights: &[[[f32; V]; R]; R],
+        bias: [f32; V],
+        window: &Window<V>,
+    ) -> Results<V, COLUMNS, ROWS> {
+        let mut sums = [[[0.0; V]; COLUMNS]; ROWS];
+        for (o, sums) in sums.iter_mut().enumerate() {
+            for (c, sums) in sums.iter_mut().enumerate() {
+                for r in 0..R {
                     for s in 0..R {
-                        for v in 0..V {
-                            let weight = weights[Y - o * STRIDE][s][v];
-                            let x = values[c * STRIDE + s][v];
-                            sums[o][c][v] = add_product::<G, EXACT>(gpu, x, weight, sums[o][c][v]);
+                        for (v, sum) in sums.iter_mut().enumerate() {
+                            let x = window[o * STRIDE + r][c * STRIDE + s][v];
+                            *sum = add_product::<G, EXACT>(gpu, x, weights[r][s][v], *sum);
                         }
                     }
                 }
+                for (v, sum) in sums.iter_mut().enumerate() {
+                    *sum += bias[v];
+                }
             }
         }
+        sums
     }
 }

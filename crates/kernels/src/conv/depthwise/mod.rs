@@ -3,33 +3,32 @@
 //! ```text
 //!   NCHW: rows.rs                              NHWC: channels.rs                    any layout and padding: column.rs
 //!   ┌────┬────┬────┐ columns of a thread,      ┌────┬────┐ columns of a thread,     ┌────┐ a column of a thread,
-//!   │ 4  │ 4  │ 4  │ 2 rows; those beside      │ 2  │ 2  │ 2 rows, 4 channels       │ 1  │ 4 rows
-//!   └────┴────┴────┘ come by shuffles          └────┴────┘ side by side             └────┘
+//!   │ 4  │ 4  │ 4  │ 2 or 4 rows; those        │ 2  │ 2  │ 7 rows; lanes have       │ 1  │ 4 rows
+//!   └────┴────┴────┘ beside come by shuffles   └────┴────┘ channels side by side    └────┘
 //! ```
-//! With more work than a wave: in NHWC `strips.rs`, where a thread goes down a strip of rows; for small maps in NCHW `planes.rs`, a lane a
-//! plane, from shared memory.
-//!
-//! All of them multiply zeros too, where a filter's taps are finite, and load without branches: what is outside is loaded from inside, and
-//! made zero. Where a tap is not finite, a test goes with each product; `channels.rs` looks at sums for that, the others at taps. `any.rs` is for
+//! With more work than a wave small maps in NCHW take `planes.rs`: planes in shared memory, lanes of a warp in different ones. `any.rs` is for
 //! filters of any shape.
 //!
-//! Lower bound: the bytes of x and of the result, once each.
+//! All of them multiply zeros too, where a filter's taps are finite. Where a tap is not finite, a test goes with each product.
+//!
+//! Lower bounds: the bytes of x and of the result, once each; and instructions: nine products of a result are 9 / 128 cycles of a
+//! multiprocessor, and half of what a warp executes. So a thread has many results, whose places are one address and steps from there, and tests
+//! are made only where a tile may reach over an edge of the map.
 mod any;
 mod channels;
 mod column;
 mod planes;
 mod rows;
-mod strips;
 
 pub use any::AnyDepthwise;
 pub use channels::DepthwiseNhwc;
 pub use column::DepthwiseColumn;
 use lacuna_gpu::{GlobalPtr, Gpu, Real, WARP};
-pub use planes::DepthwisePlanes;
+pub use planes::{DepthwisePlanes, PLANES as PLANES_OF_BLOCK};
 pub use rows::DepthwiseNchw;
-pub use strips::DepthwiseStrips;
 
 use super::{Source, Target};
+use crate::DeviceValue;
 use crate::common::Divisor;
 
 /// Threads of a block.
@@ -42,15 +41,10 @@ pub struct DepthwiseArgs<T> {
     /// What is convolved. In NCHW the filters are channels × taps; in NHWC those of [`PackFilters`](super::PackFilters), as of one
     /// channel, one a lane, at a multiple of 16 bytes.
     pub source: Source<T>,
-    /// Threads with work; of [`DepthwiseNhwc`] and [`DepthwiseStrips`] blocks, of [`DepthwisePlanes`] planes: below 2³¹.
+    /// Threads with work; of [`DepthwisePlanes`] planes: below 2³¹.
     pub count: u32,
-    /// What a thread's number, or a block's, is divided by, one after another: the remainders are what goes fastest in memory.
+    /// What a thread's number is divided by, one after another: the remainders are what goes fastest in memory.
     pub divisors: [Divisor; 3],
-    /// Logarithms to base 2 of the threads of a block that are side by side in channels and in columns; the rest is one below another.
-    /// For [`DepthwiseNhwc`] and [`DepthwiseStrips`].
-    pub lanes: [u32; 2],
-    /// Rows of results of a thread of [`DepthwiseStrips`].
-    pub strip: u32,
     /// Where results go, which lie as the input does.
     pub target: Target<T>,
 }
@@ -134,6 +128,77 @@ impl<T: Real> DepthwiseArgs<T> {
             Some(offset) => unsafe { self.target.finish(gpu, [image, channel], offset, [sum]) },
             None => 0,
         }
+    }
+}
+
+/// Results of a thread: rows of vectors, of which each lies in memory as it is.
+type Results<const V: usize, const VECTORS: usize, const ROWS: usize> = [[[f32; V]; VECTORS]; ROWS];
+
+impl<T: DeviceValue> DepthwiseArgs<T> {
+    /// Makes results of a thread's sums, to which the bias is added, and writes them, the first at so many bytes from the first pixel of the
+    /// channel; the first `others` rows and vectors are other threads'. How many results of this thread are not zero.
+    ///
+    /// # Safety
+    /// The image, the channels and the pixels are there; results that are not others' are this thread's alone. Vectors are at multiples of
+    /// their size.
+    #[inline(always)]
+    unsafe fn finish<G: Gpu, const V: usize, const VECTORS: usize, const ROWS: usize>(
+        &self,
+        gpu: G,
+        [image, channel]: [u32; 2],
+        offset: u32,
+        others: [u32; 2],
+        mut sums: Results<V, VECTORS, ROWS>,
+    ) -> u32 {
+        let Target { out, residual, map, .. } = &self.target;
+        if residual.address() != 0 {
+            let mut line = map.plane(*residual, image, channel).add_bytes(offset.into());
+            for sums in &mut sums {
+                let mut place = line;
+                for sums in sums.iter_mut() {
+                    // SAFETY: as promised by the caller; the residual lies as the result does.
+                    let added: [T; V] = unsafe { gpu.load_readonly(place) };
+                    for (v, sum) in sums.iter_mut().enumerate() {
+                        *sum += added[v].to_f32(gpu);
+                    }
+                    place = place.add_bytes(map.column_bytes.into());
+                }
+                line = line.add_bytes(map.row_bytes.into());
+            }
+        }
+        self.target.limit(gpu, sums.as_flattened_mut().as_flattened_mut());
+        let is_own = |o: usize, c: usize| o as u32 >= others[0] && c as u32 >= others[1];
+        let mut results = [[[T::default(); V]; VECTORS]; ROWS];
+        for o in 0..ROWS {
+            for c in 0..VECTORS {
+                for v in 0..V {
+                    results[o][c][v] = T::from_f32(gpu, sums[o][c][v]);
+                }
+            }
+        }
+        let mut nonzeros = 0;
+        if self.target.nonzeros.address() != 0 {
+            for (o, results) in results.iter().enumerate() {
+                for (c, results) in results.iter().enumerate() {
+                    for result in results {
+                        nonzeros += u32::from(is_own(o, c) && result.to_f32(gpu) != 0.0);
+                    }
+                }
+            }
+        }
+        let mut line = map.plane_mut(*out, image, channel).add_bytes(offset.into());
+        for (o, results) in results.iter().enumerate() {
+            let mut place = line;
+            for (c, &results) in results.iter().enumerate() {
+                if is_own(o, c) {
+                    // SAFETY: as promised by the caller.
+                    unsafe { gpu.store(place, results) };
+                }
+                place = place.add_bytes(map.column_bytes.into());
+            }
+            line = line.add_bytes(map.row_bytes.into());
+        }
+        nonzeros
     }
 }
 

@@ -1,23 +1,26 @@
-//! Depthwise convolution of small maps that lie as NCHW: a lane a plane.
+//! Depthwise convolution of small maps that lie as NCHW: planes in shared memory.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr};
 
-use super::{DepthwiseArgs, add_product, inside};
+use super::{DepthwiseArgs, add_product};
 use crate::common::are_finite;
 use crate::conv::{Scheme, Tile};
 use crate::{Bounds, DeviceValue, Kernel};
 
-/// A block has 32 planes of `SIDE` × `SIDE` pixels, which lie one after another, so that they are brought to shared memory as they lie, by
-/// vectors of 16 bytes. A lane has a plane, and a warp `ROWS` rows of results of each. Results go back through shared memory.
+/// A block has [`PLANES`] planes of `SIDE` × `SIDE` pixels, which lie one after another, so that they are brought to shared memory as they lie, by
+/// vectors of 16 bytes. A thread has a strip of `ROWS` rows of results of a plane. Results go back through shared memory.
 ///
 /// ```text
-///   global  │ plane 0 │ plane 1 │ … │ plane 31 │      shared memory: the same, and sums beside it
-///             lane 0    lane 1        lane 31
-///   warp 0    rows 0, 1 of each           warp 1   rows 2, 3 of each      …
+///   global  │ plane 0 │ plane 1 │ … │ plane 15 │      shared memory: the same, and sums beside it
+///
+///   warp 0, lanes  0 to  7:  rows 0 to 2 of planes 0 to 7        warp 1: the same of planes 8 to 15
+///   (SIDE = 14)    8 to 15:  rows 3 to 6
+///                 16 to 23:  rows 7 to 9
+///                 24 to 31:  rows 10 to 13
 /// ```
-/// So rows of 28 or 56 bytes, which no warp could load whole, are loaded by vectors. Planes of 49 numbers begin in different banks; with
-/// 196 numbers, two lanes of each half warp share one. Maps are padded by half of the taps.
+/// So rows of 28 or 56 bytes, which no warp could load whole, are loaded by vectors. Eight planes of 196 numbers begin in every fourth bank,
+/// and an odd number of rows of 14 after them in those between: a half warp meets no bank twice. Maps are padded by half of the taps.
 #[derive(Debug)]
 pub struct DepthwisePlanes<
     T,
@@ -28,12 +31,20 @@ pub struct DepthwisePlanes<
     const V: usize,
 >(PhantomData<T>);
 
+/// Planes of a block.
+pub const PLANES: u32 = 16;
+/// Strips of a plane. Some have a row fewer than a thread may have.
+const STRIPS: u32 = 4;
+/// Planes of a warp.
+const WARP_PLANES: u32 = 8;
 /// Columns of a padded row at most.
 const WINDOW: usize = 16;
 /// Rows of a thread's input at most.
-const LINES: usize = 4;
+const LINES: usize = 6;
 /// Numbers of 32 bits that a thread copies at once.
 const WORDS: u32 = 4;
+/// Results that a thread writes at once.
+const RESULTS: u32 = 4;
 
 impl<
     T: DeviceValue,
@@ -53,22 +64,30 @@ impl<
             SIDE.is_multiple_of(V) && Self::OUT.is_multiple_of(Self::OUT_VECTOR),
             "rows are whole vectors"
         );
+        assert!(
+            Self::OUT.div_ceil(STRIPS as usize) <= ROWS
+                && Self::start(STRIPS - 1) as usize + ROWS <= Self::OUT,
+            "strips are as long as a thread's rows, and in the plane"
+        );
         let scheme = Scheme::DepthwisePlanes { taps: R as u32, stride: STRIDE as u32, side: SIDE as u32 };
         Tile { scheme, value: T::TYPE }
     };
-    const THREADS: u32 = WARP * Self::OUT.div_ceil(ROWS) as u32;
-    const SHARED_BYTES: u32 = Self::SUMS + WARP * (Self::OUT * Self::OUT) as u32 * size_of::<f32>() as u32;
+    const THREADS: u32 = PLANES * STRIPS;
+    const SHARED_BYTES: u32 = Self::SUMS + PLANES * (Self::OUT * Self::OUT) as u32 * size_of::<f32>() as u32;
     const MIN_SM: u32 = 80;
-    /// So many registers that a thread's rows are in them.
-    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 3 };
+    /// Any number of blocks: without one ptxas gives a kernel on compute capability 8.0 too few registers, and spills.
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 4 };
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
-        let first = gpu.block_idx_x() * WARP;
-        let planes = u32::min(args.count - first, WARP);
-        let (warp, lane) = (gpu.thread_idx_x() / WARP, gpu.lane_id());
-        // Lanes without a plane read the last one.
-        let plane = u32::min(lane, planes - 1);
+        let first = gpu.block_idx_x() * PLANES;
+        let planes = u32::min(args.count - first, PLANES);
+        let (warp, lane) = (gpu.thread_idx_x() / (WARP_PLANES * STRIPS), gpu.lane_id());
+        let own = warp * WARP_PLANES + lane % WARP_PLANES;
+        let strip = lane / WARP_PLANES;
+        let rows = [Self::start(strip), Self::start(strip + 1)];
+        // Threads without a plane read the last one.
+        let plane = u32::min(own, planes - 1);
         let [_, channel] = args.divisors[0].divide(first + plane);
         // SAFETY: the arguments describe maps and filters; these planes are the block's alone. Barriers are between those who write shared
         // memory and those who read it.
@@ -78,16 +97,16 @@ impl<
             let bias = args.bias(gpu, channel);
             gpu.copy_async_wait::<0>();
             gpu.sync_threads();
-            let window = Self::window(gpu, plane, warp * ROWS as u32);
-            if lane < planes {
+            let window = Self::window(gpu, plane, rows[0]);
+            if own < planes {
                 if are_finite(weights.as_flattened()) {
-                    Self::sums::<G, false>(gpu, &weights, bias, &window, [lane, warp * ROWS as u32]);
+                    Self::sums::<G, false>(gpu, &args, &weights, bias, &window, own, rows);
                 } else {
-                    Self::sums::<G, true>(gpu, &weights, bias, &window, [lane, warp * ROWS as u32]);
+                    Self::sums::<G, true>(gpu, &args, &weights, bias, &window, own, rows);
                 }
             }
             gpu.sync_threads();
-            let nonzeros = Self::finish(gpu, &args, first, planes);
+            let nonzeros = Self::write(gpu, args, first, planes);
             args.target.count(gpu, nonzeros);
         }
     }
@@ -111,7 +130,13 @@ impl<
     /// Bytes of a plane.
     const PLANE: u32 = (SIDE * SIDE * size_of::<T>()) as u32;
     /// Where sums are in shared memory: behind the planes.
-    const SUMS: u32 = WARP * Self::PLANE;
+    const SUMS: u32 = PLANES * Self::PLANE;
+
+    /// The first row of results of a strip.
+    #[inline(always)]
+    const fn start(strip: u32) -> u32 {
+        strip * Self::OUT as u32 / STRIPS
+    }
 
     /// Starts bringing the block's planes to shared memory.
     ///
@@ -158,78 +183,87 @@ impl<
         weights
     }
 
-    /// The input of a thread's rows.
+    /// The input of a thread's rows of results, from one on; zeros outside.
     ///
     /// # Safety
     /// The plane is in shared memory.
     #[inline(always)]
     unsafe fn window<G: Gpu>(gpu: G, plane: u32, row: u32) -> [[f32; WINDOW]; LINES] {
         let mut window = [[0.0_f32; WINDOW]; LINES];
-        let first = (row * STRIDE as u32).wrapping_sub((R / 2) as u32);
-        let plane_at = plane * Self::PLANE;
+        let edge = R / 2;
+        let first = (row * STRIDE as u32).wrapping_sub(edge as u32);
         let mut y = 0;
         while y < Self::LINES {
-            let (line, is_inside) = inside(first.wrapping_add(y as u32), SIDE as u32);
-            let line = SharedPtr::<T>::from_offset(plane_at + line * (SIDE * size_of::<T>()) as u32);
-            let mut x = 0;
-            while x < SIDE {
-                // SAFETY: as promised by the caller.
-                let values: [T; V] = unsafe { gpu.shared_load(line.add(x as u32)) };
-                let mut v = 0;
-                while v < V {
-                    window[y][R / 2 + x + v] = if is_inside { values[v].to_f32(gpu) } else { 0.0 };
-                    v += 1;
+            let line = first.wrapping_add(y as u32);
+            if (y >= edge && y + edge < Self::LINES) || line < SIDE as u32 {
+                let line = plane * Self::PLANE + line * (SIDE * size_of::<T>()) as u32;
+                let mut x = 0;
+                while x < SIDE {
+                    // SAFETY: as promised by the caller.
+                    let values: [T; V] =
+                        unsafe { gpu.shared_load(SharedPtr::<T>::from_offset(line).add(x as u32)) };
+                    for v in 0..V {
+                        window[y][edge + x + v] = values[v].to_f32(gpu);
+                    }
+                    x += V;
                 }
-                x += V;
             }
             y += 1;
         }
         window
     }
 
-    /// Writes a thread's sums; without what is zero if `EXACT`.
+    /// Writes a thread's sums, between the limits where nothing is added to them; without what is zero if `EXACT`.
     ///
     /// # Safety
-    /// The place of these sums is the thread's.
+    /// The place of these rows of sums is the thread's.
     #[inline(always)]
     unsafe fn sums<G: Gpu, const EXACT: bool>(
         gpu: G,
+        args: &DepthwiseArgs<T>,
         weights: &[[f32; R]; R],
         bias: f32,
         window: &[[f32; WINDOW]; LINES],
-        [plane, row]: [u32; 2],
+        plane: u32,
+        rows: [u32; 2],
     ) {
         let sums_at = Self::SUMS + plane * (Self::OUT * Self::OUT * 4) as u32;
-        let mut o = 0;
-        while o < ROWS {
-            let place = SharedPtr::<f32>::from_offset(sums_at + (row + o as u32) * (Self::OUT * 4) as u32);
+        for o in 0..ROWS {
+            let row = rows[0] + o as u32;
+            let place = SharedPtr::<f32>::from_offset(sums_at + row * (Self::OUT * 4) as u32);
             let mut sums = [0.0; WINDOW];
             let mut x = 0;
             while x < Self::OUT {
-                for r in 0..R {
-                    for s in 0..R {
-                        let value = window[o * STRIDE + r][x * STRIDE + s];
-                        sums[x] = add_product::<G, EXACT>(gpu, value, weights[r][s], sums[x]);
+                for (r, weights) in weights.iter().enumerate() {
+                    for (s, &weight) in weights.iter().enumerate() {
+                        let column = x * STRIDE + s;
+                        // What is beside the plane is zero.
+                        if column >= R / 2 && column < R / 2 + SIDE {
+                            let value = window[o * STRIDE + r][column];
+                            sums[x] = add_product::<G, EXACT>(gpu, value, weight, sums[x]);
+                        }
                     }
                 }
                 sums[x] += bias;
                 x += 1;
             }
-            // SAFETY: as promised by the caller.
-            unsafe {
-                if row + (o as u32) < Self::OUT as u32 {
-                    let mut x = 0;
-                    while x < Self::OUT {
+            if args.target.residual.address() == 0 {
+                args.target.limit(gpu, &mut sums[..Self::OUT]);
+            }
+            if row < rows[1] {
+                let mut x = 0;
+                while x < Self::OUT {
+                    // SAFETY: as promised by the caller.
+                    unsafe {
                         if Self::OUT_VECTOR == 2 {
                             gpu.shared_store(place.add(x as u32), [sums[x], sums[x + 1]]);
                         } else {
                             gpu.shared_store(place.add(x as u32), [sums[x]]);
                         }
-                        x += Self::OUT_VECTOR;
                     }
+                    x += Self::OUT_VECTOR;
                 }
             }
-            o += 1;
         }
     }
 
@@ -238,29 +272,34 @@ impl<
     /// # Safety
     /// The sums are in shared memory; the planes of the result are the block's.
     #[inline(always)]
-    unsafe fn finish<G: Gpu>(gpu: G, args: &DepthwiseArgs<T>, first: u32, planes: u32) -> u32 {
+    unsafe fn write<G: Gpu>(gpu: G, mut args: DepthwiseArgs<T>, first: u32, planes: u32) -> u32 {
         let size = (Self::OUT * Self::OUT) as u32;
         // The block's planes as one.
-        let mut target = args.target;
         let bytes = size * size_of::<T>() as u32;
-        target.out = target.out.add_rows(first, bytes);
-        if target.residual.address() != 0 {
-            target.residual = target.residual.add_rows(first, bytes);
+        args.target.out = args.target.out.add_rows(first, bytes);
+        if args.target.residual.address() != 0 {
+            args.target.residual = args.target.residual.add_rows(first, bytes);
         }
         let count = planes * size;
         let sums = SharedPtr::<f32>::from_offset(Self::SUMS);
-        let (mut at, mut nonzeros) = (gpu.thread_idx_x() * WORDS, 0);
+        let (mut at, mut nonzeros) = (gpu.thread_idx_x() * RESULTS, 0);
+        let is_plain = args.target.residual.address() == 0 && args.target.nonzeros.address() == 0;
         // SAFETY: as promised by the caller.
         unsafe {
-            while at + WORDS <= count {
-                let sums: [f32; WORDS as usize] = gpu.shared_load(sums.add(at));
-                nonzeros += target.finish_biased(gpu, [0, 0], at * size_of::<T>() as u32, sums);
-                at += Self::THREADS * WORDS;
+            while is_plain && at + RESULTS <= count {
+                let results: [f32; RESULTS as usize] = gpu.shared_load(sums.add(at));
+                gpu.store(args.target.out.add(at as usize), results.map(|result| T::from_f32(gpu, result)));
+                at += Self::THREADS * RESULTS;
             }
-            let mut at = count / WORDS * WORDS + gpu.thread_idx_x();
+            while at + RESULTS <= count {
+                let sums: [f32; RESULTS as usize] = gpu.shared_load(sums.add(at));
+                nonzeros += args.finish(gpu, [0, 0], at * size_of::<T>() as u32, [0, 0], [[sums]]);
+                at += Self::THREADS * RESULTS;
+            }
+            let mut at = count / RESULTS * RESULTS + gpu.thread_idx_x();
             while at < count {
                 let sums: [f32; 1] = gpu.shared_load(sums.add(at));
-                nonzeros += target.finish_biased(gpu, [0, 0], at * size_of::<T>() as u32, sums);
+                nonzeros += args.finish(gpu, [0, 0], at * size_of::<T>() as u32, [0, 0], [[sums]]);
                 at += Self::THREADS;
             }
         }

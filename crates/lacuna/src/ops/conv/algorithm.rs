@@ -69,17 +69,13 @@ pub enum Algorithm {
         /// Rows and columns of a thread.
         tile: [u32; 2],
     },
-    /// For a depthwise convolution of NHWC maps: a thread has vectors of channels.
+    /// For a depthwise convolution of NHWC maps, padded by half of the taps or less: a thread has a tile of results of a channel, of 16 bits
+    /// of two.
     DepthwiseNhwc {
         /// Rows and columns of a thread.
         tile: [u32; 2],
     },
-    /// The same, where a thread goes down a strip of rows.
-    DepthwiseStrips {
-        /// Rows and columns of a thread.
-        tile: [u32; 2],
-    },
-    /// For a depthwise convolution of small NCHW maps, padded by half of the taps: a lane has a plane, in shared memory. Compute capability 8.0 and
+    /// For a depthwise convolution of small NCHW maps, padded by half of the taps: planes in shared memory. Compute capability 8.0 and
     /// later.
     DepthwisePlanes,
     /// For a depthwise convolution of any layout and padding: a thread has a column of results, one below another.

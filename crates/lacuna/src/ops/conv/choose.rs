@@ -140,7 +140,7 @@ impl op::Problem for Problem {
         algorithm.filter(|_| is_able).into_iter().collect()
     }
 
-    fn cost(&self, entry: &'static Entry<Tile>, algorithm: Algorithm) -> f64 {
+    fn cost(&self, entry: &'static Entry<Tile>, _: Algorithm) -> f64 {
         match entry.tile.scheme {
             Scheme::MmaTile { .. } | Scheme::WgmmaTile { .. }
                 if self.shape.channels <= FEW_CHANNELS as usize =>
@@ -157,7 +157,7 @@ impl op::Problem for Problem {
             Scheme::FewChannelsMma { .. } => self.few_channels_mma_cost(entry),
             // What cuDNN takes is not modelled.
             Scheme::Finish => f64::INFINITY,
-            scheme if self.shape.is_depthwise() => self.depthwise_cost(scheme, algorithm),
+            scheme if self.shape.is_depthwise() => self.depthwise_cost(scheme),
             _ => {
                 let Shape { batch, channels, filters, taps, .. } = self.shape;
                 let [rows, columns] = self.shape.out_size();

@@ -43,33 +43,57 @@ fn splits_have_channels_each() {
 }
 
 #[test]
-fn depthwise_layers_take_vectors_where_they_may() {
-    let of = |layout, channels, width, vector| {
-        let shape = Shape::depthwise(channels, [width, width], [3, 3]).padding([1, 1]);
-        choose(&Problem { vector, layout, ..Problem::new(shape) })[0].algorithm
+fn depthwise_layers_take_tiles_where_they_fit() {
+    let has_tiles = |problem: &Problem| {
+        choose(problem).iter().any(|choice| matches!(choice.algorithm, Algorithm::DepthwiseNhwc { .. }))
     };
-    let last = |channels, vector| of(MapLayout::Nhwc, channels, 112, vector);
-    assert!(matches!(last(64, 8), Algorithm::DepthwiseNhwc { .. }));
-    assert!(matches!(last(64, 1), Algorithm::DepthwiseColumn { .. }));
-    assert!(matches!(last(63, 8), Algorithm::DepthwiseColumn { .. }));
-    let first = |width, vector| of(MapLayout::Nchw, 2048, width, vector);
-    assert_eq!(first(56, 8), Algorithm::DepthwiseNchw { tile: [2, 4] });
-    assert_eq!(first(56, 2), Algorithm::DepthwiseNchw { tile: [2, 2] });
-    assert_eq!(first(54, 8), Algorithm::DepthwiseNchw { tile: [2, 2] });
-    assert_eq!(of(MapLayout::Nchw, 64, 7, 8), Algorithm::DepthwiseNchw { tile: [2, 1] });
+    let of =
+        |channels, size, padding| Problem::new(Shape::depthwise(channels, size, [3, 3]).padding(padding));
+    let usual = of(64, [112, 112], [1, 1]);
+    assert!(matches!(choose(&usual)[0].algorithm, Algorithm::DepthwiseNhwc { .. }));
+    // Single channels of `f32` lie anywhere; in 16 bits two make a load.
+    assert!(has_tiles(&Problem { vector: 1, ..usual }) && has_tiles(&of(63, [112, 112], [1, 1])));
+    let half = |problem| Problem { value: ValueType::F16, ..problem };
+    assert!(has_tiles(&half(usual)));
+    assert!(
+        !has_tiles(&half(Problem { vector: 1, ..usual })) && !has_tiles(&half(of(63, [112, 112], [1, 1])))
+    );
+    // A tile reaches over an edge by half of the taps, and is no larger than the map.
+    assert!(has_tiles(&of(64, [9, 9], [0, 0])) && has_tiles(&of(64, [2, 2], [1, 1])));
+    assert!(!has_tiles(&of(64, [9, 9], [2, 1])) && !has_tiles(&of(64, [9, 9], [1, 2])));
+    assert!(!has_tiles(&of(64, [1, 9], [1, 1])) && !has_tiles(&of(64, [2, 1], [1, 1])));
     let odd = Problem::new(Shape::depthwise(8, [9, 9], [2, 3]));
     assert_eq!(choose(&odd)[0].algorithm, Algorithm::AnyDepthwise);
 }
 
 #[test]
-fn many_images_take_planes_and_strips() {
+fn depthwise_rows_are_as_wide_as_vectors() {
+    let first = |size, vector| {
+        let shape = Shape::depthwise(2048, size, [3, 3]).padding([1, 1]);
+        match choose(&Problem { vector, layout: MapLayout::Nchw, ..Problem::new(shape) })[0].algorithm {
+            Algorithm::DepthwiseNchw { tile } => tile,
+            algorithm => panic!("{algorithm:?}"),
+        }
+    };
+    assert_eq!(first([56, 56], 8)[1], 4);
+    assert_eq!(first([56, 56], 2)[1], 2);
+    assert_eq!(first([56, 54], 8)[1], 2);
+    assert_eq!(first([3, 7], 8), [2, 1]);
+    let low = Shape::depthwise(2048, [1, 56], [3, 3]).padding([1, 1]);
+    let low = Problem { layout: MapLayout::Nchw, ..Problem::new(low) };
+    assert!(matches!(choose(&low)[0].algorithm, Algorithm::DepthwiseColumn { .. }));
+}
+
+#[test]
+fn many_images_take_planes_and_large_tiles() {
     let of = |layout, batch| {
         let (channels, side) = if layout == MapLayout::Nchw { (1024, 7) } else { (256, 28) };
         let shape = Shape::depthwise(channels, [side; 2], [3, 3]).padding([1, 1]).batch(batch);
         choose(&Problem { layout, ..Problem::new(shape) })[0].algorithm
     };
     assert_eq!(of(MapLayout::Nchw, 16), Algorithm::DepthwisePlanes);
-    assert!(matches!(of(MapLayout::Nhwc, 16), Algorithm::DepthwiseStrips { tile: [rows, 2] } if rows > 1));
+    assert_eq!(of(MapLayout::Nhwc, 16), Algorithm::DepthwiseNhwc { tile: [7, 4] });
+    assert_eq!(of(MapLayout::Nhwc, 1), Algorithm::DepthwiseNhwc { tile: [7, 2] });
     assert!(matches!(of(MapLayout::Nchw, 1), Algorithm::DepthwiseNchw { .. }));
     // Planes begin at multiples of 16 bytes.
     let shape = Shape::depthwise(1024, [7, 7], [3, 3]).padding([1, 1]).batch(16);
